@@ -19,6 +19,8 @@ LONG_MODULES = {
     "backprobe/rules/graph/missing_create_graph.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/constant_loss_term.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/graph/graph_retained_accumulator.py": "a rule is one file, and 110 lines of it are its manual",
+    "backprobe/rules/graph/graph_retained_in_container.py": "a rule is one file, and 85 lines of it are its manual",
+    "backprobe/rules/wiring/module_not_registered.py": "a rule is one file, and 105 lines of it are its manual",
     "backprobe/rules/leaf/freeze_without_effect.py": "a rule is one file, and 60 lines of it are its manual",
     "backprobe/rules/wiring/copy_is_alias.py": "a rule is one file, and 95 lines of it are its manual",
     "backprobe/rules/gradient/missing_zero_grad.py": "a rule is one file, and 100 lines of it are its manual",

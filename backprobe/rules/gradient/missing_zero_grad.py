@@ -5,7 +5,7 @@ What it finds:
     Clipping, a gradient scaler, and a mean or a limit by hand behind the backward call change nothing of that. The
     finding stands at a clear that is named and not called, or that hit another optimizer, or a module that has nothing
     to clear, in its place; at one that stands outside of the loop whose turns add up; else at the step, if several
-    backward calls outside of it feed one; else at the backward call.
+    backward calls outside of it feed one; else at the backward call, which is the one behind another optimizer's step.
 
 Why it matters:
     Every step uses the sum of all gradients so far: training drifts, or blows up slowly, and nothing is said.
@@ -184,7 +184,8 @@ def _finding(record: Record, found: list[_Sum]) -> Finding | None:
     wrong = _clear_not_called(record, first) or _clear_of_another(record, first) or _clear_without_effect(record, first)
     wrong = wrong or _clear_of_others(record, first, tensors) or _clear_outside(record, first)
     many = first.arrivals > 1 and not _is_inside_the_step(record, first)
-    site = wrong.site if wrong is not None else first.second.site if many else first.arrival.site
+    among = first.own.site if first.own.moment != first.arrival.moment else first.second.site
+    site = wrong.site if wrong is not None else among if many else first.arrival.site
     if site is None:
         return None
     who = optimizer_name(record, first.second.optimizer)

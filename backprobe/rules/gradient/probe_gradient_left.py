@@ -4,7 +4,7 @@ What it finds:
     A function of the program makes a loss, walks it back and reads a `.grad`: that of an input, as an attack or a
     saliency map does, or that of parameters, once, before training. The call also filled the parameters. Nobody clears
     them before another function's backward call adds the gradient of training, and the optimizer steps on the sum. The
-    finding stands at the helper's call.
+    finding stands at the call of the helper, and at its backward call where the source does not tell that one.
 
 Why it matters:
     Each step, or the first one, goes partly along the gradient of a loss that was only to be looked at.
@@ -24,14 +24,14 @@ Example:
     def attacked(x, y):
         x = x.clone().requires_grad_(True)
         loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()  # <- here
+        loss.backward()
         return (x + 0.1 * x.grad.sign()).detach()
 
 
     for x in torch.randn(4, 8, 4):
         y = (x[:, 0] > 0).long()
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(attacked(x, y)), y)
+        loss = nn.functional.cross_entropy(model(attacked(x, y)), y)  # <- here
         loss.backward()
         optimizer.step()
 
@@ -118,6 +118,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.calling_statements import statement_beside
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
 from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -180,7 +181,7 @@ def _probe(record: Record, span: Span) -> _Probe | None:
         if own in (None, "<module>", step) or not others:
             continue
         read = _read(record, left, own)
-        if read is not None and (read.tensor not in trained(record) or _is_once(record, left, others[0])):
+        if read is not None and (_is_own(record, read, own) or _is_once(record, left, others[0])):
             return _Probe(span=span, left=left, added=others[0], read=read)
     return None
 
@@ -198,10 +199,15 @@ def _read(record: Record, left: LeafGrad, function: str | None) -> GradRead | No
     for row in rows[first:]:
         if following is not None and row.moment > following.moment_before:
             break
-        if row.tensor not in trained(record):
+        if _is_own(record, row, function):
             return row
         found = found or row
     return found
+
+
+def _is_own(record: Record, read: GradRead, function: str | None) -> bool:
+    """The gradient of an input, or of what the helper makes and updates itself, as an attack's perturbation."""
+    return read.tensor not in trained(record) or _function(record, lookup(record).tensors[read.tensor].site) == function
 
 
 @table
@@ -232,10 +238,11 @@ def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     held = first.span.updates[0].optimizer
     step = "The step" if held is None else f"`{optimizer_name(record, held)}.step()`"
     function = _function(record, site) or ""
+    called = None if first.added.site is None else statement_beside(record, site, first.left.moment, first.added.site)
     return told(
         record,
         RULE,
-        site,
+        site if called is None else called.site,
         (
             f"This call is to look at a gradient, and fills {together(record, tensors)} as well.",
             f"{capital(step)} uses it together with that of training: nothing clears it in between.",
@@ -244,6 +251,7 @@ def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
         binding=function,
         moments=sorted({one.left.moment for one in probes}),
         related=(
+            ("the helper walks back here", None if called is None else site),
             ("the helper reads a gradient here", first.read.site),
             ("training adds its own gradient here", first.added.site),
             ("the sum is stepped on here", first.span.updates[0].site),

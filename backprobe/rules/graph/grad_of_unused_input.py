@@ -2,8 +2,8 @@
 
 What it finds:
     `autograd.grad` raised because one of its inputs does not lead to the root. Mostly that input is a view or a copy,
-    made of the right tensor beside the forward pass. The finding stands at the call; related is where the input was
-    made, and the tensor that did go in.
+    made of the right tensor beside the forward pass. The finding stands at the call, or at that of the function which
+    differentiates by what it is handed; related is where the input was made, and the tensor that did go in.
 
 Why it matters:
     The program stops. With `allow_unused=True` it would go on with None, or with zeros: a term of the loss that trains
@@ -58,19 +58,21 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.calls.calling_statements import statement_calling
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.graph.roots import RaisedCall, input_expressions, raised_calls
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.naming import called, capital
-from backprobe.rules.analysis.source.syntax import region_in
+from backprobe.rules.analysis.source.scopes import Function, parameters_of, scope_of
+from backprobe.rules.analysis.source.syntax import region_in, statement, tree_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record, Root
+    from backprobe.record import Record, Root, Site
 
 RULE = Rule(
     name="grad-of-unused-input",
@@ -99,6 +101,15 @@ def _is_met(record: Record, one: RaisedCall, asked: Root) -> bool:
     return asked.tensor in reach.leaves or (made is not None and made.node in reach.met)
 
 
+def _handed_at(record: Record, one: RaisedCall, name: str) -> Site | None:
+    """The call of a function that differentiates by what it is handed: it is right for another input."""
+    node, tree = statement(record, one.site), tree_of(record, one.site)
+    function = None if node is None or tree is None else scope_of(tree, node)
+    if not isinstance(function, Function) or name not in parameters_of(function):
+        return None
+    return statement_calling(record, one.site.site, one.call.moment_before)
+
+
 def _finding(record: Record, one: RaisedCall, asked: Root, at: int) -> Finding:
     index = lookup(record)
     expressions = input_expressions(one.asked)
@@ -122,10 +133,13 @@ def _finding(record: Record, one: RaisedCall, asked: Root, at: int) -> Finding:
     if source is not None and at < len(expressions) and one.site.function in here:
         edit = replacement(record, one.site, region_in(record, one.site.source, expressions[at]), source)
         fixes = [Fix(title=f"Differentiate by `{source}`", safety="unsafe", edits=(edit,))]
+    outer = None
+    if at < len(expressions) and isinstance(expressions[at], ast.Name) and not fixes:
+        outer = _handed_at(record, one, written or "")
     return told(
         record,
         RULE,
-        one.site.site,
+        one.site.site if outer is None else outer.site,
         (
             f"{capital(output)} was not computed from `{name}`: {how}{'' if source else ' in it'}.",
             "So there is no gradient by it, and torch raises.",
@@ -133,7 +147,10 @@ def _finding(record: Record, one: RaisedCall, asked: Root, at: int) -> Finding:
         ),
         binding=name,
         moments=[one.call.moment_before],
-        related=((f"`{name}` was made here", None if made == one.site.site else made),),
+        related=(
+            ("it is differentiated here", None if outer is None else one.site.site),
+            (f"`{name}` was made here", None if made == one.site.site else made),
+        ),
         evidence={"input": at, "call": one.call.call, "root": root, "went_in": source},
         fixes=fixes,
         tensors=[] if asked.tensor is None else [asked.tensor],

@@ -3,8 +3,8 @@
 What it finds:
     A backward call raised because its root was computed from a tensor of the turn before: a hidden state, a running
     average, a sum of losses. The finding stands at the statement that takes that tensor in; where an object kept it
-    from one turn to the next, at the statement that put it there. Related are where it was made and the backward call
-    that raised.
+    from one turn to the next, at the statement that put it there; where that is the function of a bank or queue, at the
+    argument that it is fed with. Related are where it was made and the backward call that raised.
 
 Why it matters:
     The program stops in its second turn. With `retain_graph=True`, which the message of torch suggests, it runs, but
@@ -79,7 +79,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
 from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, walked_again
+from backprobe.rules.analysis.graph.detaching_edits import handed_without
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import line_before, replacement
@@ -87,6 +89,7 @@ from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, statement_at, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.terms.term_sources import trained_by
+from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.rules.framework.finding_builder import told
@@ -128,10 +131,15 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
         )
     elif carried.kept is not None:
         story, advice = _of_kept(record, carried, carried.kept, site)
+    at = site if carried.kept is None else site_of(record, carried.kept)
+    handed = None if holder is not None else _handed(record, carried, at)
+    if handed is not None:
+        advice = f"Hand in `{handed.text}.detach()`: what is kept then has no history."
+        edit = handed_without(record, handed, ".detach()")
     return told(
         record,
         RULE,
-        site.site if carried.kept is None else carried.kept,
+        at.site if handed is None else handed.site.site,
         (story, _why(record, again), advice),
         binding=carried.name,
         moments=[again.second.moment_before],
@@ -140,6 +148,7 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
                 f"`{carried.name}` was made here, in the turn before",
                 None if made in (site.site, carried.kept) else made,
             ),
+            ("it is kept here", None if handed is None else at.site),
             ("the next turn takes it in here", None if carried.kept is None else site.site),
             ("this backward call raises in its second turn", again.second.site),
         ),
@@ -154,6 +163,30 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
         calls=[again.second.call],
         level=level_of(record, again.raised),
     )
+
+
+def _handed(record: Record, carried: Carried, at: Site) -> Handed | None:
+    """Of a bank or queue that a function keeps in an attribute: the one tracked argument that it is fed with.
+
+    The function puts that beside or into what it kept before, and is right for what has no history. One that runs a
+    module there makes history of its own.
+    """
+    held = {name.partition("[")[0] for name in (carried.name, *at.targets)}
+    if not any("." in name and name in at.reads for name in held) or any(
+        call.site == at.site for call in record.module_calls
+    ):
+        return None
+    rows = bindings_named(record)
+    tracked = (
+        name
+        for name in at.reads
+        if any(
+            row.function == at.function and (state := state_at(record, row.tensor, row.moment)) and state.requires_grad
+            for row in rows[name]
+        )
+    )
+    found = [one for name in tracked if (one := handed_in(record, at, name)) is not None]
+    return found[0] if len(found) == 1 else None
 
 
 def _optimizer_of(record: Record, carried: Carried) -> int | None:

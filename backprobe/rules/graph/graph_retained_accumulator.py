@@ -100,8 +100,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
-from backprobe.rules.analysis.graph.detaching_edits import is_read_as_tensor, number_of
+from backprobe.rules.analysis.calls.handed_arguments import handed_in
+from backprobe.rules.analysis.graph.detaching_edits import handed_without, is_read_as_tensor, number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     Operand,
@@ -117,7 +117,6 @@ from backprobe.rules.analysis.graph.retained_values import (
 )
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import summands
-from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.named_values import reads_with_default, tensor_named
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
@@ -324,7 +323,8 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
         if any(edit.text == ".detach()" for fix in fixes for edit in fix.edits):
             remedy = ".detach()"  # somewhere in the function a tensor is asked for
         advice = f"Hand in `{ast.unparse(handed.part)}{remedy}`."
-        fixes = [_fix_where_handed(record, handed, remedy)]
+        edit = handed_without(record, handed, remedy)
+        fixes = [Fix(title="Hand in the value without its history", safety="safe", edits=(edit,))]
     return told(
         record,
         RULE,
@@ -341,11 +341,3 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
         fixes=fixes,
         tensors=sorted({tensor for _moment, tensor in kept}),
     )
-
-
-def _fix_where_handed(record: Record, handed: Handed, remedy: str) -> Fix:
-    text = ast.unparse(handed.part)
-    is_whole = isinstance(handed.part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-    region = region_in(record, handed.site.source, handed.part)
-    edit = replacement(record, handed.site, region, f"{text}{remedy}" if is_whole else f"({text}){remedy}")
-    return Fix(title="Hand in the value without its history", safety="safe", edits=(edit,))

@@ -4,7 +4,8 @@ What it finds:
     A statement stores a tracked tensor in a container (`append`, `history[step] = ...`), three times or more with a
     backward call or an optimizer step between; what was stored is alive as long as the container, and no backward call
     walks it afterwards. An evaluation that stores ten or more outputs in a row is found as well. The finding stands at
-    that statement.
+    that statement; where a function keeps a running mean or sum in the container, at the argument that brings the
+    history in.
 
 Why it matters:
     Each stored tensor keeps the graph that made it, also as a part of a tuple or an object. Lists for a log or a plot
@@ -99,7 +100,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.detaching_edits import number_of
+from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
+from backprobe.rules.analysis.graph.detaching_edits import handed_without, number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     MANY,
@@ -114,7 +116,7 @@ from backprobe.rules.analysis.graph.retained_values import (
 )
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.scopes import names
-from backprobe.rules.analysis.source.syntax import method_called, site_of, statement, tree_of
+from backprobe.rules.analysis.source.syntax import method_called, region_in, site_of, statement, tree_of
 from backprobe.rules.analysis.tensors.collected_values import stored
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
@@ -254,27 +256,55 @@ def _finding(
     container = ast.unparse(stored[0])
     taken = _all_taken(record, site, stored[1], *kept[0])
     name = taken[0].name
+    brought = None if is_walked else _handed(record, site, stored[1], taken)
+    handed = None if brought is None else brought[1]
     whole = all(ast.unparse(one.part) == one.name for one in taken)
     edits = tuple(number_of(record, site, one, collected=True) for one in taken)
     instead = " and ".join(f"`{one.name}{edit.text}`" for one, edit in zip(taken, edits, strict=True))
+    first = taken[0] if brought is None else brought[0]
+    if handed is not None:
+        name, instead = first.name, f"`{handed.text}.detach()`"
     return told(
         record,
         RULE,
-        site.site,
+        site.site if handed is None else handed.site.site,
         (
             f"`{container}` gains `{name}` at each step with its history, and "
             + ("keeps it when the step is over." if is_walked else "no backward call walks it there."),
             f"The graphs of all steps stay alive with it, {len(kept)} here: memory grows with every one.",
-            f"Store {instead}" + (", and walk the value itself." if is_walked else "."),
+            f"{'Store' if handed is None else 'Hand in'} {instead}"
+            + (", and walk the value itself." if is_walked else "."),
         ),
         binding=container.partition("[")[0],
         moments=[moment for moment, _taken in kept],
-        related=((f"`{name}` is made here", lookup(record).tensors[taken[0].tensor].site),),
+        region=None if handed is None else region_in(record, handed.site.source, handed.part),
+        related=(
+            ("it is stored here", None if handed is None else site.site),
+            (f"`{name}` is made here", lookup(record).tensors[first.tensor].site),
+        ),
         evidence={"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": is_walked},
         fixes=[
             Fix(title="Store the value without its history", safety="safe", edits=edits)
-            if whole and not is_walked
+            if whole and not is_walked and handed is None
+            else Fix(
+                title="Hand in the value without its history",
+                safety="safe",
+                edits=(handed_without(record, handed, ".detach()"),),
+            )
+            if handed is not None
             else Fix(title="Put the value in without its history", safety="manual")
         ],
         tensors=sorted({one.tensor for _moment, found in kept for one in found}),
     )
+
+
+def _handed(record: Record, site: Site, value: ast.expr, taken: list[Operand]) -> tuple[Operand, Handed] | None:
+    """Of a running mean or sum that a function keeps: the one argument that brings the history in.
+
+    The function is right for numbers, as one that keeps such a value in an attribute (BP304).
+    """
+    if not isinstance(value, ast.BinOp):
+        return None
+    by_name = {one.name: one for one in taken}
+    found = [(one, handed) for name, one in by_name.items() if (handed := handed_in(record, site, name)) is not None]
+    return found[0] if len(found) == 1 else None

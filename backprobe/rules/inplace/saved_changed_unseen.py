@@ -2,8 +2,9 @@
 
 What it finds:
     A write through `.data` or NumPy changed the elements of a tensor that a node had saved, and a backward call used
-    other values than those that were saved. The finding stands at the write; related are the statement whose node had
-    saved it and the call. Of a tensor that is no leaf the values are not measured: there the write itself is shown.
+    other values than those that were saved. The finding stands at the write, and where a function of its own writes
+    weights at the call of it beside the backward call; related are the statement whose node had saved it and the
+    backward call. Of a tensor that is no leaf the values are not measured: there the write itself is shown.
 
 Why it matters:
     The gradient is computed with values that the forward pass never had. Nothing raises, and training goes on with it.
@@ -79,11 +80,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.calling_statements import statement_beside
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import method_called, parts_of, statement_at
 from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Finding
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -238,13 +241,22 @@ def _newest_before(record: Record, moment: int) -> int:
     return max((seq for seq, at in _births(record) if at <= moment), default=-1)
 
 
+def _called_between(record: Record, write: _Write, call: BackwardCall) -> int | None:
+    """The call, beside the backward call, of a function that writes weights: right, at the wrong time."""
+    if call.site is None or write.tensor not in in_optimizers(record):
+        return None
+    outer = statement_beside(record, write.site, write.moment, call.site)
+    return None if outer is None else outer.site
+
+
 def _finding(record: Record, site: int, rows: list[tuple[_Write, Node, BackwardCall]]) -> Finding:
     event, node, call = rows[0]
     name = called(record, event.tensor)
+    outer = _called_between(record, event, call)
     return told(
         record,
         RULE,
-        site,
+        site if outer is None else outer,
         (
             f"This statement changes `{name}` past autograd, after `{node.type}` had saved it for its gradient.",
             "The backward call computes with values that the forward pass never had: the gradient is wrong.",
@@ -252,7 +264,11 @@ def _finding(record: Record, site: int, rows: list[tuple[_Write, Node, BackwardC
         ),
         binding=name,
         moments=[one.moment for one, _node, _call in rows],
-        related=((f"`{node.type}` saved `{name}` here", node.site), ("this backward call uses it", call.site)),
+        related=(
+            (f"`{node.type}` saved `{name}` here", node.site),
+            ("it is changed here", None if outer is None else site),
+            ("this backward call uses it", call.site),
+        ),
         evidence={"tensor": event.tensor, "version": event.version, "saved_by": node.type, "call": call.call},
         tensors=[event.tensor],
         calls=[call.call for _event, _node, call in rows],

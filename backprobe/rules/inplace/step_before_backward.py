@@ -2,7 +2,10 @@
 
 What it finds:
     A backward call raised because the weights that its graph had saved were updated in the meantime. The finding stands
-    at the update that came last; related are the statement that used the old weights and the call that raised.
+    at the update that came last, and where that is in a function of its own at the call of it beside the backward call.
+    If one function walks and steps, and was called for another loss before, the two cannot be parted: then it stands
+    where the loss is computed, which is too early. Related are the statement that used the old weights and the call
+    that raised.
 
 Why it matters:
     The program stops, and the message of torch speaks of an in-place operation that no line of the program shows: the
@@ -75,14 +78,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.calls.calling_statements import statement_beside
 from backprobe.rules.analysis.graph.carried_graphs import walked_again
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import line_after, replacement
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.analysis.source.scopes import names
+from backprobe.rules.analysis.source.syntax import blocks, number_at, region_in, site_of, statement, text_in, tree_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_changes, saved_name
-from backprobe.rules.framework.finding import Edit, Finding, Fix, Region
+from backprobe.rules.edits.statement_moves import moved
+from backprobe.rules.framework.finding import Edit, Evidence, Finding, Fix, Region
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.locations import line_of, source_lines
 from backprobe.rules.framework.rule import Rule
@@ -106,7 +112,70 @@ def check(record: Record) -> Iterator[Finding]:
     carried = {again.raised.n for again in walked_again(record)}
     for change in saved_changes(record):
         if change.by_update and change.last.site is not None and change.raised.n not in carried:
-            yield _finding(record, change, change.last.site)
+            early = _computed_early(record, change, change.last.site)
+            yield _finding(record, change, change.last.site) if early is None else _finding_early(record, change, early)
+
+
+def _computed_early(record: Record, change: SavedChange, step: int) -> int | None:
+    """Where another function computed the loss, if one function walks it and has stepped for another loss before."""
+    root = change.call.roots[0].tensor if change.call.roots else None
+    if root is None or change.call.site is None:
+        return None
+    walks, steps = site_of(record, change.call.site), site_of(record, step)
+    made = next(iter(lookup(record).bindings_of[root]), None)
+    if made is None or (walks.function, walks.source) != (steps.function, steps.source):
+        return None
+    return made.site if made.function != steps.function and made.moment < change.last.moment else None
+
+
+def _finding_early(record: Record, change: SavedChange, early: int) -> Finding:
+    row = lookup(record).bindings_of[change.call.roots[0].tensor or 0][0]
+    name, saver = saved_name(record, change), lookup(record).nodes[change.saved.node]
+    walks = _handing(record, change, early, row.name)
+    edits = () if walks is None else moved(record, early, walks, after=False)
+    return told(
+        record,
+        RULE,
+        early,
+        (
+            f"`{row.name}` is computed here, and {name} is changed before its backward call.",
+            f"It needs the old weights for its gradient{_raised_at(record, change)}.",
+            f"Compute `{row.name}` after the step, just before it is walked.",
+        ),
+        binding=row.name,
+        moments=[row.moment],
+        related=(
+            (f"`{saver.type}` saved {name} here, for `{row.name}`", saver.site if saver.site != early else None),
+            ("this step changes it", change.last.site),
+            ("raised here", change.call.site),
+        ),
+        evidence=_evidence(change, row.name, saver.type),
+        fixes=[Fix(title=f"Compute `{row.name}` after the step", safety="unsafe", edits=edits)] if edits else [],
+        calls=[change.call.call],
+        level=level_of(record, change.raised),
+    )
+
+
+def _handing(record: Record, change: SavedChange, early: int, name: str) -> int | None:
+    """The only statement that hands the loss to the function which walks it."""
+    walks = site_of(record, change.call.site or 0)
+    file = names(record).get(site_of(record, early).source)
+    calls = [] if file is None else file.calls.get(walks.function.rpartition(".")[2], [])
+    calls = [one for one in calls if any(isinstance(part, ast.Name) and part.id == name for part in one.args)]
+    if file is None or len(calls) != 1:
+        return None
+    return number_at(record, next((one for one in file.tree.ancestors(calls[0]) if isinstance(one, ast.stmt)), None))
+
+
+def _evidence(change: SavedChange, root: str | None, saver: str) -> dict[str, Evidence]:
+    return {
+        "root": root,
+        "tensor": change.last.tensor,
+        "saved_by": saver,
+        "saved_version": change.changes[0].version_before,
+        "version": change.last.version_after,
+        "call": change.call.call,
+    }
 
 
 def _finding(record: Record, change: SavedChange, site: int) -> Finding:
@@ -114,13 +183,14 @@ def _finding(record: Record, change: SavedChange, site: int) -> Finding:
     called = f"`{root}`" if root else "the loss"
     name = saved_name(record, change)
     by_optimizer = change.last.done_by == "optimizer"
+    outer = None if change.call.site is None else statement_beside(record, site, change.last.moment, change.call.site)
     how = f"This step of `{optimizer_name(record, change.last.optimizer)}`" if by_optimizer else "This update"
     saver = lookup(record).nodes[change.saved.node]
-    fix = _fix(record, change, site, root)
+    fix = _fix(record, change, site if outer is None else outer.site, root)
     return told(
         record,
         RULE,
-        site,
+        site if outer is None else outer.site,
         (
             f"{how} changes {name} between {called} and its backward call.",
             f"{called} was computed with the old weights and needs them for its gradient{_raised_at(record, change)}.",
@@ -130,16 +200,10 @@ def _finding(record: Record, change: SavedChange, site: int) -> Finding:
         moments=[change.last.moment],
         related=(
             (f"`{saver.type}` saved {name} here, for {called}", saver.site),
+            ("it is changed here", None if outer is None else site),
             ("raised here", change.call.site),
         ),
-        evidence={
-            "root": root,
-            "tensor": change.last.tensor,
-            "saved_by": saver.type,
-            "saved_version": change.changes[0].version_before,
-            "version": change.last.version_after,
-            "call": change.call.call,
-        },
+        evidence=_evidence(change, root, saver.type),
         fixes=[] if fix is None else [fix],
         calls=[change.call.call],
         level=level_of(record, change.raised),

@@ -3,7 +3,7 @@
 What it finds:
     Parameters that an optimizer steps on are used under `no_grad`, `inference_mode` or `set_grad_enabled(False)`, and
     what comes out goes into the loss. No backward call of the run reaches them. The finding stands at the `with`, a
-    caller's too, or at the decorator.
+    caller's too, or at the decorator; of a function that others call for its value alone, at the one call in the loss.
     So it is of one term of a loss whose other terms train.
 
 Why it matters:
@@ -85,18 +85,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break, without_line
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.modules.training_modes import parameters_in
-from backprobe.rules.analysis.source.syntax import trees
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.scopes import Function, names, scope_of, target_names
+from backprobe.rules.analysis.source.syntax import Tree, site_at, statement_at, trees
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
-from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding import Fix, Related
+from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import Record, Site
     from backprobe.rules.analysis.graph.breaks import Break
     from backprobe.rules.framework.finding import Finding
 
@@ -122,6 +128,10 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding per `with` or decorator under which trained parameters run."""
     for one in breaks_of(record, "no-grad"):
+        calls = _calls(record, one)
+        if calls is not None and len(calls.in_loss) == 1 and calls.others:
+            yield _finding_used(record, one, calls.in_loss[0], calls.function)
+            continue
         yield told_break(
             record,
             RULE,
@@ -129,8 +139,62 @@ def check(record: Record) -> Iterator[Finding]:
             f"`{one.lost}` runs under {one.ending.how}: what it gives to the loss is cut off from {{who}}.",
             f"Take {one.ending.how} away here; or, if that is meant, freeze what runs under it and leave it out of the "
             "optimizer.",
-            [] if _is_left_alone(record, one) else [_fix(record, one)],
+            [] if _is_left_alone(record, one) or (calls is not None and calls.others) else [_fix(record, one)],
         )
+
+
+def _finding_used(record: Record, one: Break, site: Site, function: str) -> Finding:
+    """At the call in the loss: elsewhere the function is called for its value alone, and gradients are off for that."""
+    finding = told_break(
+        record,
+        RULE,
+        one,
+        f"`{function}` runs `{one.lost}` under {one.ending.how}: what it gives to the loss is cut off from {{who}}.",
+        f"Compute `{one.lost}` here with gradients; other calls want its value alone.",
+    )
+    off = Related(message="gradients are off here", location=finding.location)
+    return replace(finding, location=location(record, site.site), related=(off, *finding.related), fixes=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Of a function without gradients: the statements that call it for the loss, and those for its value alone."""
+
+    function: str
+    in_loss: list[Site]
+    others: list[Site]
+
+
+def _calls(record: Record, one: Break) -> _Calls | None:
+    """Those of a function that has the decorator, or returns from inside the `with`; None if one is not known."""
+    tree = trees(record)[one.source]
+    item = tree.parents.get(one.ending.node)
+    block = tree.parents.get(item) if isinstance(item, ast.withitem) else item
+    function = block if isinstance(block, Function) else scope_of(tree, one.ending.node)
+    returns = (part for part in ast.walk(block or ast.Pass()) if isinstance(part, ast.Return))
+    if not isinstance(function, Function) or not any(scope_of(tree, part) is function for part in returns):
+        return None
+    index = lookup(record)
+    made = {index.nodes[node].site for call in one.calls for node in reaches(record)[call].ran}
+    walked = {statement_at(record, site) for site in made if site is not None}
+    found = _Calls(function.name, [], [])
+    for file in names(record).values():
+        for call in file.calls.get(function.name, ()):
+            node = next((above for above in file.tree.ancestors(call) if isinstance(above, ast.stmt)), None)
+            place = None if node is None else site_at(record, node)
+            if node is None or place is None:
+                return None
+            is_walked = node in walked or _is_read_in(file.tree, node, walked)
+            (found.in_loss if is_walked else found.others).append(place)
+    return found
+
+
+def _is_read_in(tree: Tree, node: ast.stmt, walked: set[ast.stmt | None]) -> bool:
+    """What a statement binds is read by name in one of these statements of the same function, further down."""
+    bound = {name for target in getattr(node, "targets", ()) for name in target_names(target)}
+    scope = scope_of(tree, node)
+    below = (one for one in walked if one is not None and one.lineno > node.lineno and scope_of(tree, one) is scope)
+    return any(isinstance(part, ast.Name) and part.id in bound for one in below for part in ast.walk(one))
 
 
 def _is_left_alone(record: Record, one: Break) -> bool:

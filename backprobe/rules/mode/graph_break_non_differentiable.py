@@ -2,7 +2,8 @@
 
 What it finds:
     The only way from trained parameters to a root goes through an index (`argmax`), a comparison, a count or a cast to
-    an integer. No backward call of the run reaches them. The finding stands at that expression.
+    an integer. No backward call of the run reaches them. The finding stands at that expression; where it chooses the
+    module that rows go through, at the statement that writes what the module gives to these rows.
     So it is of one term of a loss whose other terms train, and of codes that `argmin` looks up in the table that was
     compared, and that a module takes without a straight-through estimator.
 
@@ -65,7 +66,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from backprobe.rules.analysis.calls.routed_outputs import routed_at
 from backprobe.rules.analysis.graph.break_findings import breaks_of, ended_text, told_break
+from backprobe.rules.framework.finding import Related
+from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -94,10 +100,18 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression without a derivative that trained parameters are seen through only."""
     for one in breaks_of(record, "non-differentiable"):
-        yield told_break(
+        routed = routed_at(record, one.site)
+        finding = told_break(
             record,
             RULE,
             one,
             f"`{ended_text(one)}` has no derivative: it cuts the loss off from {{who}}.",
-            "Use a smooth stand-in (softmax, sigmoid, cross entropy of the scores), or a straight-through estimator.",
+            "Use a smooth stand-in (softmax, sigmoid, cross entropy of the scores), or a straight-through estimator."
+            if routed is None
+            else "Multiply what the chosen module gives by the probability of the choice.",
         )
+        if routed is not None:
+            chosen = Related(message="the choice is made here", location=finding.location)
+            at = location(record, routed.site)
+            finding = replace(finding, location=at, related=(chosen, *finding.related))
+        yield finding

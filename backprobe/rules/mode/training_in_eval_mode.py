@@ -3,7 +3,9 @@
 What it finds:
     A module with dropout or batch norm was called with `training` false, and updates used the gradients of that call.
     The program switched it with `eval()` itself, or trains it in training mode elsewhere. The finding stands at the
-    first such call; where a function of its own leaves the mode that the program had switched on, at its `eval()`.
+    first such call; where a function of its own leaves the mode that the program had switched on, at its `eval()`. If
+    that function was given the module, or is a method, and the program says `train()` once before the loop that calls
+    it, that stands one loop too far out, and the finding there.
 
 Why it matters:
     Dropout does nothing and batch norm uses old statistics that no longer follow the weights: training goes on another
@@ -102,7 +104,6 @@ Source:
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -122,9 +123,12 @@ from backprobe.rules.analysis.modules.training_modes import (
 )
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import line_before
-from backprobe.rules.analysis.source.scopes import Function, scope_of
-from backprobe.rules.analysis.source.syntax import region_in, site_at, site_of, statement, tree_of, trees
-from backprobe.rules.analysis.training.enclosing_loops import called_from
+from backprobe.rules.analysis.source.syntax import (
+    region_in,
+    site_of,
+    statement,
+)
+from backprobe.rules.analysis.training.mode_switches import left_by, train_outside
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -223,7 +227,10 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
         edit = line_before(record, site_of(record, site), node, f"{name}.train()")
         fixes = [] if edit is None else [Fix(title="Switch to training mode before it", safety="unsafe", edits=(edit,))]
     verb = "acts" if len(kinds) == 1 else "act"
-    left = None if switch is None else _left_by(record, switch, site, name)
+    left = None if switch is None else left_by(record, switch, site, name)
+    outside = None if left is None or switch is None else train_outside(record, switch, site, name)
+    if outside is not None:
+        left = outside
     many = f"{len(found.updates)} steps use the gradients"
     return told(
         record,
@@ -232,11 +239,15 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
         (
             f"`{name}` is called in eval mode here, and {many}."
             if left is None
-            else f"This leaves `{name}` in eval mode: {many} of calls in it.",
+            else f"This leaves `{name}` in eval mode: {many} of calls in it."
+            if outside is None
+            else f"This holds until `{name}` is evaluated in the loop below: {many} of later calls in eval mode.",
             f"Its {' and '.join(kinds)} {verb} as in evaluation. Assumed: this is training.",
             f"Call `{name}.train()` before the training loop of each epoch."
             if left is None
-            else f"Call `{name}.train()` before each epoch, or switch back here.",
+            else f"Call `{name}.train()` before each epoch, or switch back here."
+            if outside is None
+            else "Say it in that loop, at the beginning of each turn.",
         ),
         binding=name,
         moments=[lookup(record).calls[call].moment_before for call in calls],
@@ -249,35 +260,3 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
         fixes=fixes,
         calls=calls,
     )
-
-
-def _left_by(record: Record, switch: Mode, trained: int, name: str) -> int | None:
-    """The `eval()` of another function, where the program says itself that the module is to train.
-
-    Of a method that does nothing but switch, the only call of it.
-    """
-    site = site_of(record, switch.site or 0)
-    node, tree = statement(record, site), tree_of(record, site)
-    function = None if node is None or tree is None else scope_of(tree, node)
-    if not isinstance(function, Function) or site.function == site_of(record, trained).function:
-        return None
-    switched = _switches(function, "eval")
-    names = {one.rpartition(".")[2] for one in (name, *switched)}
-    trains = (one for part in trees(record).values() for one in _switches(part.module, "train"))
-    if not any(one.rpartition(".")[2] in names for one in trains):
-        return None
-    if len(switched) < len(function.body):
-        return site.site
-    caller = called_from(record, site.site)
-    place = None if caller is None else site_at(record, caller)
-    return None if place is None else place.site
-
-
-def _switches(around: ast.AST, method: str) -> list[str]:
-    """What statements call `train()` or `eval()` of, as written."""
-    found: list[str] = []
-    for part in ast.walk(around):
-        call = part.value if isinstance(part, ast.Expr | ast.Assign) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == method:
-            found += [] if call.args else [ast.unparse(call.func.value)]
-    return found

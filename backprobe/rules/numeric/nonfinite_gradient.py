@@ -2,7 +2,8 @@
 
 What it finds:
     In a backward call whose root is finite, one node gets a finite gradient and sends NaN or an infinity. The finding
-    stands at the statement that made that node.
+    stands at the statement that made that node; where that met `-inf`, at the mask that wrote it, or at the
+    one statement that gives `-inf` a name.
 
 Why it matters:
     The loss looks right once more; after the update the parameters are NaN, and the loss of the next step is too. The
@@ -65,7 +66,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
-from backprobe.rules.analysis.tensors.written_masks import masked_at
+from backprobe.rules.analysis.tensors.written_masks import infinity_named, masked_at
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -94,6 +95,10 @@ _ADVICE: Final = {
 }
 
 
+_OF_LOGARITHMS: Final = frozenset({"Logaddexp", "Logaddexp2", "Logsumexp", "Logcumsumexp", "LogSoftmax", "Softmax"})
+"""Of nothing but `-inf` their derivative is `inf - inf`."""
+
+
 def check(record: Record) -> Iterator[Finding]:
     """One finding at most: what comes after the first is its consequence."""
     for birth in births_of(record, "gradient"):
@@ -101,12 +106,20 @@ def check(record: Record) -> Iterator[Finding]:
         advice = next((text for name, text in _ADVICE.items() if kind == name), "Keep its input away from the edge.")
         what = "an infinite gradient" if birth.what == "inf" else "NaN"
         mask = masked_at(record, birth) if birth.what == "NaN" else None
+        if birth.what == "NaN" and (mask is not None or kind in _OF_LOGARITHMS):
+            constant = infinity_named(record, birth.site if mask is None else mask)
+            mask = mask if constant is None else constant.site
+        first = f"`{name_of(record, birth)}` is finite, and its gradient is not: {kind.lower()} sends {what} here."
+        if mask is not None:
+            first = (
+                f"`-inf` is written here: the gradient of {kind.lower()} turns it into NaN, though the loss is finite."
+            )
         yield told_birth(
             record,
             RULE,
             birth,
-            f"`{name_of(record, birth)}` is finite, and its gradient is not: {kind.lower()} sends {what} here.",
+            first,
             advice if mask is None else "Mask with a large finite number (-1e9), or after this operation.",
             at=mask,
-            born="NaN comes out here, of what the mask makes `-inf`",
+            born="NaN comes out here, of what is `-inf`",
         )

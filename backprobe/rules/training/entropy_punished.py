@@ -2,7 +2,7 @@
 
 What it finds:
     A root holds log-probabilities of chosen actions, weighted, and the entropy of the same distribution with a sign
-    that makes it fall.
+    that makes it fall. The finding stands where the entropy is added to other terms, else where it is computed.
 
 Why it matters:
     The entropy is there to keep the policy from choosing one action too early. With the wrong sign it makes it do so,
@@ -21,8 +21,8 @@ Example:
         policy = torch.distributions.Categorical(logits=actor(state))
         action = policy.sample()
         gain = state.gather(1, action[:, None]).squeeze(1)
-        entropy = policy.entropy().mean()  # <- here
-        loss = -(policy.log_prob(action) * gain).mean() + 0.01 * entropy
+        entropy = policy.entropy().mean()
+        loss = -(policy.log_prob(action) * gain).mean() + 0.01 * entropy  # <- here
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -192,11 +192,27 @@ def _continuous(record: Record) -> Iterator[tuple[Node, int]]:
             yield node, 1
 
 
+def _added_at(record: Record, node: int) -> int | None:
+    """The statement that adds it to the other terms of the loss: the first sum or difference with another value."""
+    waiting = [node]
+    for _turn in range(2 * _DEEPEST):
+        waiting = [user for one in waiting for user in users(record).get(one, ())]
+        for one in waiting:
+            if op(lookup(record).nodes[one]) in _JOINS and None not in operands(record, one):
+                return lookup(record).nodes[one].site
+    return None
+
+
+_JOINS: Final = frozenset({"Add", "Sub", "Rsub"})
+
+
 def _finding(record: Record, site: int, nodes: list[Node]) -> Finding:
+    added = _added_at(record, nodes[0].node)
+    at = site if added is None else added
     return told(
         record,
         RULE,
-        site,
+        at,
         (
             "The loss makes the entropy of the policy smaller: it enters with a plus what should enter with a minus.",
             "The policy settles on one action early, and what was not tried is never learnt.",
@@ -204,5 +220,6 @@ def _finding(record: Record, site: int, nodes: list[Node]) -> Finding:
         ),
         binding="entropy",
         moments=[one.first_seen for one in nodes],
+        related=(("the entropy is computed here", site if at != site else None),),
         evidence={"entropies": len(nodes), "assumed": "a policy trained by its own draws is meant to keep exploring"},
     )

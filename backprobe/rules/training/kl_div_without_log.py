@@ -2,7 +2,7 @@
 
 What it finds:
     The first argument of `kl_div` was computed by a softmax, or holds values above 0 in every call, which no
-    logarithm of a probability does. The finding stands at the call of the loss.
+    logarithm of a probability does. The finding stands at a softmax in the function of the loss, else at the loss.
 
 Why it matters:
     The result is no divergence: it may be negative, and its gradient in each probability is a constant, which does
@@ -19,8 +19,8 @@ Example:
     student = nn.Linear(4, 3)
     for x in torch.randn(3, 8, 4):
         student.zero_grad()
-        guess = student(x).softmax(1)
-        nn.functional.kl_div(guess, x[:, :3].softmax(1), reduction="batchmean").backward()  # <- here
+        guess = student(x).softmax(1)  # <- here
+        nn.functional.kl_div(guess, x[:, :3].softmax(1), reduction="batchmean").backward()
 
 Use instead:
     import torch
@@ -63,6 +63,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.losses.log_inputs import NotLog, not_logarithms
 from backprobe.rules.analysis.losses.loss_calls import callee
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -89,11 +90,13 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _finding(record: Record, site: int, found: list[NotLog]) -> Finding:
     first = found[0]
-    name = callee(record, first.call.call)
+    name, place = callee(record, first.call.call), first.place
+    is_beside = place is not None and site_of(record, place.site).function == site_of(record, site).function
+    at, region = (place.site, place.region) if place is not None and is_beside else (site, first.region)
     return told(
         record,
         RULE,
-        site,
+        at,
         (
             f"`{name}` wants log-probabilities first, and `{first.text}` {first.why}.",
             "What comes out is no divergence, and its gradient does not fall as the two become alike.",
@@ -101,8 +104,11 @@ def _finding(record: Record, site: int, found: list[NotLog]) -> Finding:
         ),
         binding=first.text,
         moments=[one.call.moment for one in found],
-        region=first.region,
-        related=(() if first.place is None else (("the probabilities are computed here", first.place.site),)),
+        region=region,
+        related=(
+            ("the loss takes them for logarithms here", None if at == site else site),
+            ("the probabilities are computed here", None if place is None or place.site == at else place.site),
+        ),
         evidence={"softmax": first.place is not None, "max": first.greatest, "calls": len(found)},
         tensors=(first.call.given,),
     )

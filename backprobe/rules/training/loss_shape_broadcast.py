@@ -3,7 +3,8 @@
 What it finds:
     In a regression loss the prediction has shape [N, 1] and the target [N], or the other way round. The difference has
     N x N elements, and their mean or sum is differentiated. The same of a loss for each sample, [N, 1], that is
-    multiplied by a weight for each, [N]: advantages, say.
+    multiplied by a weight for each, [N]: advantages, say. The finding stands where the two meet; if that is in a
+    function that was handed both, where the module is called that gives the column.
 
 Why it matters:
     Every prediction is pulled to the mean of all targets. The loss stays near the variance of the targets, and nothing
@@ -86,10 +87,15 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.walks import node_of
 from backprobe.rules.analysis.losses.broadcasts import Broadcast, broadcasts
+from backprobe.rules.analysis.losses.loss_calls import shape_of
+from backprobe.rules.analysis.modules.module_outputs import call_around
+from backprobe.rules.analysis.source.scopes import Function, parameters_of, scope_of
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -114,7 +120,15 @@ def check(record: Record) -> Iterator[Finding]:
     for one in broadcasts(record):
         by_site.setdefault(one.site, []).append(one)
     for site, found in by_site.items():
-        yield _finding(record, site, found)
+        if not _follows(record, found[0], by_site.keys()):
+            yield _finding(record, site, found)
+
+
+def _follows(record: Record, one: Broadcast, sites: Iterable[int]) -> bool:
+    """One of the two is made of what came out of another statement that broadcasts."""
+    others = [other for other in sites if other != one.site]
+    results = {name for other in others for name in site_of(record, other).targets}
+    return bool(results & {name.partition(".")[0].partition("[")[0] for name in (one.left_name, one.right_name)})
 
 
 def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
@@ -122,24 +136,48 @@ def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
     left, right, result = _sizes(first.left), _sizes(first.right), _sizes(first.result)
     kind = "product" if first.is_product else "difference"
     column = first.left_name if len(first.left) > len(first.right) else first.right_name
+    made = _made_outside(record, first)
     return told(
         record,
         RULE,
-        site,
+        site if made is None else made,
         (
             f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: their {kind} is {result}.",
             "Each sample is multiplied by every weight, so that in the mean all have the same one."
             if first.is_product
             else "Each prediction is compared with every target, so all are pulled to the targets' mean.",
-            f"Give both one shape: `{column}.squeeze(-1)`.",
+            f"Give both one shape: `{column}.squeeze(-1)`."
+            if made is None
+            else f"Give what becomes `{column}` the other's shape: `.squeeze(-1)`.",
         ),
         binding=first.left_name,
         moments=[one.moment for one in found],
-        region=first.region,
-        related=((f"`{first.left_name}` comes from here", first.made_at if first.made_at != site else None),),
+        region=first.region if made is None else None,
+        related=(
+            ("here the two meet", None if made is None else site),
+            (f"`{first.left_name}` comes from here", first.made_at if made is None and first.made_at != site else None),
+        ),
         evidence={"left": list(first.left), "right": list(first.right), "result": list(first.result)},
         tensors=first.tensors,
     )
+
+
+def _made_outside(record: Record, first: Broadcast) -> int | None:
+    """Where the module that gives the column is called, if the two meet in a function that was handed both.
+
+    A loss of two values of one shape is right: what is handed in is not.
+    """
+    site = site_of(record, first.site)
+    node, tree = statement(record, site), tree_of(record, site)
+    function = None if node is None or tree is None else scope_of(tree, node)
+    columns = [one for one in first.tensors if shape_of(record, one) == max(first.left, first.right, key=len)]
+    if not isinstance(function, Function) or not {first.left_name, first.right_name} <= set(parameters_of(function)):
+        return None
+    made = None if len(columns) != 1 else node_of(record, columns[0])
+    call = None if made is None else call_around(record, made)
+    if call is None or call.site is None or site_of(record, call.site).function == site.function:
+        return None
+    return call.site
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

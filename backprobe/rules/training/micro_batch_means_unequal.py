@@ -2,7 +2,8 @@
 
 What it finds:
     Several backward calls feed each step, each with the mean of a class loss over its own targets and all with the same
-    factor, though in every step the greatest number of targets that count is at least 1.5 times the smallest.
+    factor, though in every step the greatest number of targets that count is at least 1.5 times the smallest. The
+    finding stands at the loss; of a function that others ask for a sum, at the call that asks it for the mean.
 
 Why it matters:
     The step follows a mean of means: a token of a short text counts many times more than one of a long text. The result
@@ -84,11 +85,13 @@ Source:
 
 from __future__ import annotations
 
+import ast
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.handed_arguments import Handed, all_handed_in
 from backprobe.rules.analysis.gradients.arrivals import came_to
 from backprobe.rules.analysis.graph.walks import node_of
 from backprobe.rules.analysis.losses.loss_calls import (
@@ -98,9 +101,12 @@ from backprobe.rules.analysis.losses.loss_calls import (
     region_of_call,
     shape_of,
     tensor_given,
+    written,
 )
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import keyword
 from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
@@ -210,14 +216,26 @@ def _is_uneven(window: list[_Part]) -> bool:
     return len(window) >= LEAST and same and max(counts) >= threshold(RULE, "ratio") * min(counts)
 
 
+def _mean_asked(record: Record, site: int, part: _Part) -> Handed | None:
+    """The one call that asks a function for the mean, where others ask it for another reduction."""
+    call = written(record, part.call.call)
+    given = None if call is None else keyword(call, "reduction")
+    if given is None or not isinstance(given.value, ast.Name):
+        return None
+    handed = all_handed_in(record, site_of(record, site), given.value.id)
+    means = [one for one in handed if isinstance(one.part, ast.Constant) and one.part.value == "mean"]
+    return means[0] if len(means) == 1 and len(handed) > 1 else None
+
+
 def _finding(record: Record, site: int, optimizer: int, windows: list[list[_Part]]) -> Finding:
     first = windows[0]
     counts = [part.count for part in first]
     name, who = callee(record, first[0].call.call), optimizer_name(record, optimizer)
+    asked = _mean_asked(record, site, first[0])
     return told(
         record,
         RULE,
-        site,
+        site if asked is None else asked.site.site,
         (
             f"`{name}` takes means of {min(counts)} to {max(counts)} targets for one step of `{who}`, of equal weight.",
             "A target in a small micro-batch counts more than one in a large one: it is not the mean over all.",
@@ -225,7 +243,8 @@ def _finding(record: Record, site: int, optimizer: int, windows: list[list[_Part
         ),
         binding=name,
         moments=[part.call.moment for window in windows for part in window],
-        region=region_of_call(record, first[0].call.call),
+        region=region_of_call(record, first[0].call.call) if asked is None else None,
+        related=(("the means are taken here", None if asked is None else site),),
         evidence={
             "targets": counts[:16],
             "factor": first[0].factor,

@@ -2,7 +2,8 @@
 
 What it finds:
     Every group of an optimizer has a learning rate of 0 at each of its steps, though gradients arrive. The finding
-    stands at the schedule that sets it to 0, else where the optimizer is built.
+    stands at the schedule that sets it to 0, or in the function that the schedule is given; else where the optimizer is
+    built.
 
 Why it matters:
     Nothing is trained: the loss goes up and down with the batches only.
@@ -91,7 +92,7 @@ from backprobe.rules.analysis.optimizers.schedules import schedules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.arithmetic import dotted
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import number_at, parts_of, statement
+from backprobe.rules.analysis.source.syntax import method_called, number_at, parts_of, site_of, statement, tree_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -151,15 +152,34 @@ def _only_schedule(record: Record) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _factor_given(record: Record, number: int) -> int | None:
+    """The one `return` of the function that a schedule is given for its factor."""
+    tree, node = tree_of(record, site_of(record, number)), statement(record, site_of(record, number))
+    calls = (part for part in parts_of(node) if isinstance(part, ast.Call) and method_called(part) in _BY_FUNCTION)
+    for call in calls:
+        given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "lr_lambda")]
+        names = {one.id for one in given if isinstance(one, ast.Name)}
+        functions = [] if tree is None else [one for one in ast.walk(tree.module) if isinstance(one, ast.FunctionDef)]
+        named = [one for one in functions if one.name in names]
+        returned = [part for one in named for part in ast.walk(one) if isinstance(part, ast.Return)]
+        return number_at(record, returned[0]) if len(named) == 1 and len(returned) == 1 else None
+    return None
+
+
+_BY_FUNCTION: Final = frozenset({"LambdaLR", "MultiplicativeLR"})
+
+
 def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[OptimizerEvent]) -> Finding:
     who = optimizer_name(record, optimizer.optimizer)
     schedule = next(iter(schedules(record, optimizer)), None)
     only = _only_schedule(record) if schedule is None else None
+    at = (built if only is None else only) if schedule is None else schedule.site
+    factor = _factor_given(record, at)
     by = "" if schedule is None else f": `{schedule.name}` sets it to that"
     return told(
         record,
         RULE,
-        (built if only is None else only) if schedule is None else schedule.site,
+        at if factor is None else factor,
         (
             f"The learning rate of `{who}` is 0 at each of its {len(steps)} steps{by}.",
             "Every parameter is written with the value that it had.",
@@ -170,6 +190,7 @@ def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[Optim
         binding=who if schedule is None else schedule.name,
         moments=[event.moment for event in steps],
         related=(
+            ("this schedule takes it", None if factor is None else at),
             (f"`{who}` is built here", None if schedule is None and only is None else built),
             ("it steps here", steps[0].site),
         ),

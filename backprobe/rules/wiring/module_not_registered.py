@@ -99,7 +99,8 @@ Near miss: its parameters are given to the optimizer
         optimizer.step()
 
 Blind spots:
-    Modules that a closure or a global list holds have no such owner; BP701 names them.
+    Modules that a closure or a global list holds have no such owner; BP701 names them. So it does where a function of
+    another file builds them, or where a class uses it twice.
 
 Source:
     "Extending torch.nn" and torch.nn.ModuleList in PyTorch's documentation; observed with torch 2.13.
@@ -114,6 +115,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.modules.module_tree import CONTAINERS
 from backprobe.rules.analysis.optimizers.parameter_lists import last_name
+from backprobe.rules.analysis.source.scopes import Function, scope_of
 from backprobe.rules.analysis.source.syntax import site_at, site_of, statement, tree_of, trees
 from backprobe.rules.analysis.training.first_values import is_given_values
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
@@ -152,6 +154,8 @@ def check(record: Record) -> Iterator[Finding]:
         around = None if module.fqn or not _parameters(record, module) else _caller(record, module)
         built = None if around is None else _built_at(record, module, around)
         holder = None if built is None else _holder(statement(record, site_of(record, built)))
+        if built is not None and around is not None and holder is None:
+            built, holder = _given_by_function(record, built, around)
         if built is None or around is None or holder is None or _registers(record, holder[0]):
             continue
         if _is_left_out(record, module):
@@ -194,6 +198,29 @@ def _built_at(record: Record, module: Module, around: Module) -> int | None:
     return None if place is None else place.site
 
 
+def _given_by_function(record: Record, built: int, around: Module) -> tuple[int | None, tuple[str, bool] | None]:
+    """Of a module that a function of the program builds: the one statement of the class that puts it into something.
+
+    It uses the function, and has a list or dict around that; or it keeps the list or dict that the function returns.
+    """
+    node, tree = statement(record, site_of(record, built)), tree_of(record, site_of(record, built))
+    function = None if tree is None or node is None else scope_of(tree, node)
+    if tree is None or not isinstance(function, Function) or function.name in ("__init__", "forward"):
+        return None, None
+    returned = _kind(node.value) if isinstance(node, ast.Return) else None
+    found: list[tuple[int, tuple[str, bool]]] = []
+    classes = (one for one in ast.walk(tree.module) if isinstance(one, ast.ClassDef) and one.name == around.cls)
+    for one in (part for cls in classes for part in ast.walk(cls) if isinstance(part, ast.Assign | ast.Expr)):
+        named = (part for part in ast.walk(one) if isinstance(part, ast.Name | ast.Attribute))
+        held = _holder(one)
+        if held is None and returned is not None and isinstance(one, ast.Assign) and isinstance(one.value, ast.Call):
+            held = ast.unparse(one.targets[0]), returned
+        place = site_at(record, one)
+        if held is not None and place is not None and any(last_name(part) == function.name for part in named):
+            found.append((place.site, held))
+    return found[0] if len(found) == 1 else (None, None)
+
+
 def _added_at(record: Record, built: int) -> int | None:
     """The statement of the same function that puts what one built under a name of its own into a list or dict."""
     node, tree = statement(record, site_of(record, built)), tree_of(record, site_of(record, built))
@@ -225,13 +252,19 @@ def _holder(node: ast.stmt | None) -> tuple[str, bool] | None:
         target = node.targets[0]
         if isinstance(target, ast.Subscript):
             return ast.unparse(target.value), True
-        made = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
-        if isinstance(node.value, _DICTS + _LISTS) or made in _BUILDERS:
-            return ast.unparse(target), isinstance(node.value, _DICTS) or made == "dict"
-        return None
+        kind = _kind(node.value)
+        return None if kind is None else (ast.unparse(target), kind)
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS:
         return ast.unparse(call.func.value), call.func.attr in ("update", "setdefault")
+    return None
+
+
+def _kind(value: ast.expr | None) -> bool | None:
+    """Whether an expression makes a dict; None if neither that nor a list."""
+    made = last_name(value.func) if isinstance(value, ast.Call) else None
+    if isinstance(value, _DICTS + _LISTS) or made in _BUILDERS:
+        return isinstance(value, _DICTS) or made == "dict"
     return None
 
 

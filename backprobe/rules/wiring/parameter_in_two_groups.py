@@ -1,7 +1,8 @@
 """BP767 parameter-in-two-groups: a parameter is handed to an optimizer in two of its groups.
 
 What it finds:
-    The constructor of an optimizer, or `add_param_group`, raised because a parameter is in more than one group.
+    The constructor of an optimizer, or `add_param_group`, raised because a parameter is in more than one group. The
+    finding stands at the last group of a list that the program writes, else at the call.
 
 Why it matters:
     The program stops here. Two groups give the parameter two learning rates, and a step would move it twice.
@@ -15,8 +16,8 @@ Example:
     from torch import nn
 
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
-    groups = [{"params": model.parameters()}, {"params": model[1].parameters(), "lr": 0.01}]
-    optimizer = torch.optim.SGD(groups, lr=0.1)  # <- here
+    groups = [{"params": model.parameters()}, {"params": model[1].parameters(), "lr": 0.01}]  # <- here
+    optimizer = torch.optim.SGD(groups, lr=0.1)
 
 Use instead:
     import torch
@@ -49,6 +50,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.parameter_lists import last_group
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_with_text
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -73,6 +76,8 @@ _TEXT: Final = "appear in more than one parameter group"
 def check(record: Record) -> Iterator[Finding]:
     """One finding per constructor or `add_param_group` that raised."""
     for raised in raised_with_text(record, _TEXT):
+        region = None if raised.site is None else last_group(record, site_of(record, raised.site))
+        is_apart = region is not None and region.start_line != site_of(record, raised.site or 0).line
         yield told(
             record,
             RULE,
@@ -84,6 +89,8 @@ def check(record: Record) -> Iterator[Finding]:
             ),
             binding="groups",
             moments=[raised.moment or 0],
+            region=region,
+            related=(("raised here", raised.site if is_apart else None),),
             evidence={"raised": raised.message},
             level=level_of(record, raised),
         )

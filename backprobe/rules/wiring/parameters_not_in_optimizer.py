@@ -3,7 +3,8 @@
 What it finds:
     Parameters of a module in training mode receive gradients, an optimizer steps, and neither it nor any other holds
     them; nothing else writes them. The finding stands at the argument that lists the optimizer's parameters; of two
-    optimizers over the same parameters, at the later one's; where a filter leaves them out, at the filter.
+    optimizers over the same parameters, at the later one's; where a filter leaves them out, at the filter; where
+    conditions deal them out to several groups, at the last one, which was to take what is left.
 
 Why it matters:
     These parameters stay at their first values for ever. The loss still falls, since the others learn around them.

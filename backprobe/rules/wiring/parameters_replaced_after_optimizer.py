@@ -2,7 +2,10 @@
 
 What it finds:
     An optimizer was built over a model, and then a part of the model was given new parameters: another head, a deep
-    copy, a layer built again. The new ones get the gradients; the optimizer holds the old ones.
+    copy, a layer built again. The new ones get the gradients; the optimizer holds the old ones. The finding stands at
+    the optimizer if it is merely built too early. It stands where the part is replaced if the optimizer had stepped
+    before, if a function built it that was given the model, or if a parameter of the same shape could have been written
+    in place; and of a function that knows no optimizer, as a method of the model, where that is called.
 
 Why it matters:
     The new parameters stay as they were made, while the rest learns around them, or nothing learns at all.
@@ -85,16 +88,18 @@ Source:
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.optimizers.parameter_lists import region_that_lists
 from backprobe.rules.analysis.optimizers.rebound_leaves import Rebound, rebound_leaves
+from backprobe.rules.analysis.optimizers.replaced_parts import key_of, replaced_at, was_given_the_model, with_optimizer
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital
-from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import site_of, statement_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -122,7 +127,7 @@ LEAST_STEPS: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer that holds what was replaced."""
     stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
-    new = _left_out_by_key(record)
+    new = _left_out_bykey_of(record)
     for optimizer in record.optimizers if new else ():
         if optimizer.optimizer not in stepped or optimizer.site is None:
             continue
@@ -165,7 +170,7 @@ def _finding_rebound(record: Record, site: int, rows: list[Rebound]) -> Finding:
     )
 
 
-def _left_out_by_key(record: Record) -> dict[str, int]:
+def _left_out_bykey_of(record: Record) -> dict[str, int]:
     """Parameters in no optimizer that got gradients in several steps and were not written since, by their key."""
     found: dict[str, int] = {}
     for tensor, key in parameters(record).items():
@@ -173,7 +178,7 @@ def _left_out_by_key(record: Record) -> dict[str, int]:
         if life is None or tensor in in_optimizers(record) or len(life.steps) < LEAST_STEPS:
             continue
         if not any(write.moment > life.arrivals[0].moment for write in life.writes):
-            found[_key(key)] = tensor
+            found[key_of(key)] = tensor
     return found
 
 
@@ -184,7 +189,7 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
     record must say that the module of the old one holds another tensor by that name. The same of a new one without a
     root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions.
     """
-    key = _key(parameters(record).get(row.tensor, ""))
+    key = key_of(parameters(record).get(row.tensor, ""))
     ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
     ends = [one for one in ends if "." in one or _dims(record, new[one]) == _dims(record, row.tensor)]
     return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
@@ -209,11 +214,6 @@ def _dims(record: Record, tensor: int) -> int | None:
     return None if shape is None else len(shape)
 
 
-def _key(name: str) -> str:
-    """`model.1.weight` for `model[1].weight`, as a statement that assigns to an element writes it."""
-    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", name)
-
-
 def _came_later(record: Record, optimizer: Optimizer, successor: int) -> bool:
     return lookup(record).tensors[successor].moment > optimizer.moment
 
@@ -231,13 +231,22 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
     prefix, one = shared_key(keys), len(keys) == 1
     what = f"`{keys[0]}`" if one else f"the parameters of `{prefix}`" if prefix else f"{len(keys)} parameters"
     made = index.tensors[pairs[0][1]].site
-    late = _replaced_in_training(record, optimizer, pairs)
+    done = replaced_at(record, optimizer, pairs)
+    trained, written = _has_trained(record, optimizer, pairs), _could_be_written(record, done, pairs)
+    late = None
+    if written:
+        late = done
+    elif done is not None and (trained or was_given_the_model(record, number, done)):
+        late = with_optimizer(record, number, done)
     are = "is" if one else "are"
     story = f"`{who}` is built here and keeps the old tensors: {what} {are} replaced afterwards."
     advice = "Build the optimizer after the model has its last form, or add the new ones with `add_param_group`."
     if late is not None:
-        story = f"`{who}` has trained the old tensors, and keeps them: {what} {are} replaced here."
+        holds = "has trained the old tensors, and keeps them" if trained else "holds the old tensors"
+        story = f"`{who}` {holds}: {what} {are} replaced here."
         advice = "Build a new optimizer behind this, or hand over the new ones with `add_param_group`."
+    if written:
+        advice = "Write the new value in place: `with torch.no_grad(): parameter.copy_(...)`."
     return told(
         record,
         RULE,
@@ -245,10 +254,11 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
         (story, f"{capital(what)} {'gets' if one else 'get'} gradients in every step, and nothing uses them.", advice),
         binding=prefix or keys[0],
         moments=[row.moment for row in arrivals],
-        region=region_that_lists(record, site_of(record, number)) if late is None else None,
+        region=region_that_lists(record, site_of(record, number), chooses=False) if late is None else None,
         related=(
             (f"`{who}` is built here", None if late is None else number),
-            ("the new parameters are made here", made if made != late else None),
+            ("it is replaced here", None if late is None or done == late else done),
+            ("the new parameters are made here", made if made != late and (late is None or made != done) else None),
             ("gradients reach the new ones from here", arrivals[0].site),
         ),
         evidence={
@@ -262,26 +272,19 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
     )
 
 
-def _replaced_in_training(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> int | None:
-    """The first statement that replaces what the optimizer had stepped on before: to build it later would mend nothing.
-
-    After the last such step it gives a value to a name under which an old one was registered.
-    """
-    new = pairs[0][1]
-    made, first = lookup(record).tensors[new], grad_lives(record)[new].arrivals[0].moment
-    steps = [
-        row.moment for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
-    ]
-    before = [moment for moment in steps if moment < made.moment]
-    paths = [_key(parameters(record).get(old, "")).split(".") for old, _new in pairs]
-    for row in record.moments[before[-1] : first] if before else ():
-        targets = () if row.site is None else site_of(record, row.site).targets
-        if any(_names(target, path) for target in targets for path in paths):
-            return row.site
-    return made.site if before else None
+def _has_trained(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> bool:
+    """The optimizer had stepped before the new ones were made: to build it later would mend nothing."""
+    made = lookup(record).tensors[pairs[0][1]].moment
+    return any(
+        row.moment < made
+        for row in record.optimizer_events
+        if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
+    )
 
 
-def _names(target: str, path: list[str]) -> bool:
-    """`self.net.fc` of `net.fc.weight`, `net[1]` of `net.1.weight`, `self.scale` of `net.scale`."""
-    parts = _key(target).split(".")
-    return len(parts) > 1 and parts[-1] in path[1:] and parts[-1] != path[0]
+def _could_be_written(record: Record, done: int | None, pairs: list[tuple[int, int]]) -> bool:
+    """A single parameter is assigned that has the shape of the old one."""
+    node, shapes = statement_at(record, done), {lookup(record).tensors[one].shape for one in pairs[0]}
+    value = node.value if isinstance(node, ast.Assign) else None
+    is_parameter = isinstance(value, ast.Call) and last_name(value.func) == "Parameter"
+    return is_parameter and len(pairs) == len(shapes) == 1 and None not in shapes

@@ -9,10 +9,11 @@ toggle(critic, False)         # this one froze the critic
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.scopes import Function, names, scope_of
 from backprobe.rules.analysis.source.syntax import site_at, site_of
+from backprobe.rules.analysis.training.enclosing_loops import called_from
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
@@ -37,6 +38,28 @@ def statement_calling(record: Record, site: int, moment: int) -> Site | None:
     above = file.tree.ancestors(min(behind, key=lambda one: one.lineno))
     around = next((one for one in above if isinstance(one, ast.stmt)), None)
     return None if around is None else site_at(record, around)
+
+
+def statement_beside(record: Record, site: int, moment: int, other: int) -> Site | None:
+    """The call in the function of another site that led to a statement: what ran too early, or too late, beside it.
+
+    None: both stand in one function, or no chain of calls leads from there to here, as far as it can be told.
+    """
+    there, here = site_of(record, other), site_of(record, site)
+    if (here.function, here.source) == (there.function, there.source):
+        return None
+    for _ in range(_DEPTH):
+        node = called_from(record, here.site)
+        above = None if node is None else site_at(record, node)
+        above = above or statement_calling(record, here.site, moment)
+        if above is None or (above.function, above.source) == (there.function, there.source):
+            return above
+        here = above
+    return None
+
+
+_DEPTH: Final = 4
+"""Calls that are followed."""
 
 
 def _last_outside(record: Record, here: Site, moment: int) -> Site | None:

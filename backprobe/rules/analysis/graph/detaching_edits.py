@@ -6,12 +6,13 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.expressions import insertion, replacement
 from backprobe.rules.analysis.source.syntax import Tree, region_in, trees
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
+    from backprobe.rules.analysis.calls.handed_arguments import Handed
     from backprobe.rules.analysis.graph.retained_values import Operand
     from backprobe.rules.framework.finding import Edit
 
@@ -67,3 +68,11 @@ def _calls_elements(tree: Tree) -> bool:
         isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Name) and node.target.id in read
         for node in tree.parents
     )
+
+
+def handed_without(record: Record, handed: Handed, remedy: str) -> Edit:
+    """An argument as it is handed in, with `.detach()` or what else takes its history off."""
+    text = ast.unparse(handed.part)
+    is_whole = isinstance(handed.part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+    region = region_in(record, handed.site.source, handed.part)
+    return replacement(record, handed.site, region, f"{text}{remedy}" if is_whole else f"({text}){remedy}")

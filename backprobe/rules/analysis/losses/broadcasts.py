@@ -144,6 +144,8 @@ def _of_names(record: Record, node: Node, operator: type[ast.operator]) -> Broad
     for part in ast.walk(stmt or ast.Pass()):
         if not isinstance(part, ast.BinOp) or not isinstance(part.op, operator):
             continue
+        if isinstance(part.left, ast.Constant) or isinstance(part.right, ast.Constant):
+            continue  # a number has no shape
         names = (ast.unparse(part.left), ast.unparse(part.right))
         given = [_held(record, name, node) for name in names]
         left, right = (shape_of(record, one) for one in given)

@@ -49,15 +49,48 @@ def parameters_argument(call: ast.Call) -> ast.expr | None:
     return next((given.value for given in call.keywords if given.arg in _NAMED), None)
 
 
-def region_that_lists(record: Record, site: Site) -> Region | None:
-    """Where the parameters of an optimizer are chosen: the filter that drops some, else the list, else the argument."""
+def region_that_lists(record: Record, site: Site, *, chooses: bool = True) -> Region | None:
+    """Where the parameters of an optimizer are chosen: the filter that drops some, else the list, else the argument.
+
+    Args:
+        chooses: It matters what the program leaves out; else the argument itself is told.
+    """
     call, tree = optimizer_call(record, site), tree_of(record, site)
     argument = parameters_argument(call) if call is not None else None
     if argument is None or tree is None:
         return None
     argument = _handed_in(tree, argument)
-    chosen = next(_choosers(tree, argument), argument)
-    return region_in(record, site.source, chosen)
+    if not chooses:
+        return region_in(record, site.source, argument)
+    returned = _returned(tree, argument)
+    chosen = next(_choosers(tree, argument), None)
+    if chosen is None and returned is not None:
+        chosen = next(_choosers(tree, returned), None)
+    return region_in(record, site.source, chosen or argument)
+
+
+def last_group(record: Record, site: Site) -> Region | None:
+    """The last group of a list that the program writes for an optimizer, in place, under a name or in a function."""
+    call, tree = optimizer_call(record, site), tree_of(record, site)
+    given = parameters_argument(call) if call is not None else None
+    if given is None or tree is None:
+        return None
+    given = _handed_in(tree, given)
+    given = _returned(tree, given) or given
+    if isinstance(given, ast.Name):
+        scope = _scope(tree, given)
+        values = [one.value for one in ast.walk(scope) if isinstance(one, ast.Assign) and _fills(one, {given.id})]
+        given = values[0] if len(values) == 1 else given
+    groups = given.elts if isinstance(given, ast.List | ast.Tuple) else []
+    return region_in(record, site.source, groups[-1]) if groups else None
+
+
+def _returned(tree: Tree, argument: ast.expr) -> ast.expr | None:
+    """What the function of the program that gives the groups returns, if there is one such `return`."""
+    name = last_name(argument.func) if isinstance(argument, ast.Call) else None
+    functions = [one for one in ast.walk(tree.module) if isinstance(one, ast.FunctionDef) and one.name == name]
+    found = [part.value for one in functions for part in ast.walk(one) if isinstance(part, ast.Return) and part.value]
+    return found[0] if len(functions) == 1 and len(found) == 1 else None
 
 
 def _handed_in(tree: Tree, argument: ast.expr) -> ast.expr:
@@ -76,19 +109,41 @@ def _handed_in(tree: Tree, argument: ast.expr) -> ast.expr:
 
 
 def _choosers(tree: Tree, argument: ast.expr) -> Iterator[ast.expr]:
-    """Expressions that decide which parameters get in, the most telling first."""
+    """Expressions that decide which parameters get in, the most telling first.
+
+    Of conditions that deal them out to several lists the last one, which was to take what is left.
+    """
     yield from _filters(argument)
     scope = _scope(tree, argument)
-    names = {part.id for part in ast.walk(argument) if isinstance(part, ast.Name)}
+    names = _listed(scope, argument)
     fillers = [node for node in ast.walk(scope) if _fills(node, names)]
     # a guard without `else` lets what it does not name fall through
     guards = [guard for node in fillers if (guard := _last_guard(tree, node, scope)) is not None]
     yield from (guard.test for guard in guards[-1:])
-    for node in fillers:
-        if isinstance(node, ast.Assign):
-            yield from _filters(node.value)
+    filters = [one for node in fillers if isinstance(node, ast.Assign) for one in _filters(node.value)]
+    yield from sorted(filters, key=lambda one: -one.lineno)
     if isinstance(argument, ast.Name):
         yield from (node.value for node in fillers if isinstance(node, ast.Assign) and not _is_empty(node.value))
+
+
+def _listed(scope: ast.AST, argument: ast.expr) -> set[str]:
+    """The names that an argument reads, and those that the lists of groups by these names were written with."""
+    names = {part.id for part in ast.walk(argument) if isinstance(part, ast.Name)}
+    for _ in range(_DEPTH):
+        groups = [
+            part
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Assign) and _fills(node, names) and isinstance(node.value, _DISPLAYS)
+            for part in ast.walk(node.value)
+        ]
+        names |= {part.id for part in groups if isinstance(part, ast.Name)}
+    return names
+
+
+_DEPTH: Final = 2
+"""Lists of groups that are written with each other."""
+
+_DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.BinOp)
 
 
 def _filters(expression: ast.expr) -> Iterator[ast.expr]:
@@ -109,7 +164,10 @@ def _fills(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.AugAssign):
         return isinstance(node.target, ast.Name) and node.target.id in names
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return isinstance(node.func.value, ast.Name) and node.func.value.id in names and node.func.attr in _ADDS
+        held = node.func.value
+        while isinstance(held, ast.Subscript | ast.Attribute):
+            held = held.value  # `groups["decay"].append(p)`, `groups[0]["params"].append(p)`
+        return isinstance(held, ast.Name) and held.id in names and node.func.attr in _ADDS
     return False
 
 

@@ -571,8 +571,8 @@ class Rounder(nn.Module):
 
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(4, 6), Rounder(), nn.Linear(6, 1))
-opt = torch.optim.SGD(net.parameters(), lr=0.05)  # <- BP702
-net[1].step = nn.Parameter(torch.full((1,), 0.5))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+net[1].step = nn.Parameter(torch.full((1,), 0.5))  # <- BP702
 for x in torch.randn(4, 8, 4):
     loss = (net(x) - 1).square().mean()
     opt.zero_grad()

@@ -141,4 +141,151 @@ for x in torch.randn(4, 12, 4):
     loss.backward()
     opt.step()
 """,
+    "an action for the world, and the same in the loss": """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 1))
+        self.optimizer = torch.optim.SGD([*self.actor.parameters(), *self.critic.parameters()], lr=0.1)
+
+    @torch.no_grad()
+    def act(self, obs, noise=0.0):
+        move = self.actor(obs)
+        return (move + noise * torch.randn_like(move)).clamp(-1, 1)
+
+    def learn(self, obs):
+        loss = -self.critic(torch.cat([obs, self.act(obs)], 1)).mean()  # <- BP602
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+torch.manual_seed(0)
+agent, state = Agent(), torch.randn(8, 3)
+for _ in range(4):
+    move = agent.act(state, noise=0.1)
+    state = state + torch.cat([move, move[:, :1]], 1)
+    agent.learn(state)
+""",
+    "an action under a block, bound before the loss": """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 1))
+        self.optimizer = torch.optim.SGD([*self.actor.parameters(), *self.critic.parameters()], lr=0.1)
+
+    def act(self, obs, noise=0.0):
+        with torch.no_grad():
+            move = self.actor(obs)
+            return move + noise * torch.randn_like(move)
+
+    def learn(self, obs):
+        action = self.act(obs)  # <- BP602
+        loss = -self.critic(torch.cat([obs, action], 1)).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+torch.manual_seed(0)
+agent, state = Agent(), torch.randn(8, 3)
+for _ in range(4):
+    move = agent.act(state, noise=0.1)
+    state = state + torch.cat([move, move[:, :1]], 1)
+    agent.learn(state)
+""",
+    "called in the loss alone": """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 1))
+        self.optimizer = torch.optim.SGD([*self.actor.parameters(), *self.critic.parameters()], lr=0.1)
+
+    @torch.no_grad()  # <- BP602
+    def act(self, obs, noise=0.0):
+        move = self.actor(obs)
+        return (move + noise * torch.randn_like(move)).clamp(-1, 1)
+
+    def learn(self, obs):
+        loss = -self.critic(torch.cat([obs, self.act(obs)], 1)).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+torch.manual_seed(0)
+agent, state = Agent(), torch.randn(8, 3)
+for _ in range(4):
+    move = torch.randn(8, 2)
+    state = state + torch.cat([move, move[:, :1]], 1)
+    agent.learn(state)
+""",
+    "called in two terms of the loss": """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 1))
+        self.optimizer = torch.optim.SGD([*self.actor.parameters(), *self.critic.parameters()], lr=0.1)
+
+    @torch.no_grad()  # <- BP602
+    def act(self, obs, noise=0.0):
+        move = self.actor(obs)
+        return (move + noise * torch.randn_like(move)).clamp(-1, 1)
+
+    def learn(self, obs):
+        loss = -self.critic(torch.cat([obs, self.act(obs)], 1)).mean()
+        loss = loss - self.critic(torch.cat([obs, self.act(-obs)], 1)).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+torch.manual_seed(0)
+agent, state = Agent(), torch.randn(8, 3)
+for _ in range(4):
+    move = agent.act(state, noise=0.1)
+    state = state + torch.cat([move, move[:, :1]], 1)
+    agent.learn(state)
+""",
+    "called for the world alone": """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 1))
+        self.optimizer = torch.optim.SGD([*self.actor.parameters(), *self.critic.parameters()], lr=0.1)
+
+    @torch.no_grad()
+    def act(self, obs, noise=0.0):
+        move = self.actor(obs)
+        return (move + noise * torch.randn_like(move)).clamp(-1, 1)
+
+    def learn(self, obs):
+        loss = -self.critic(torch.cat([obs, self.actor(obs)], 1)).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+torch.manual_seed(0)
+agent, state = Agent(), torch.randn(8, 3)
+for _ in range(4):
+    move = agent.act(state, noise=0.1)
+    state = state + torch.cat([move, move[:, :1]], 1)
+    agent.learn(state)
+""",
 }

@@ -1,6 +1,160 @@
 """BP606 graph-break-non-differentiable."""
 
 PROGRAMS = {
+    "rows of the chosen expert are written by a mask": """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        gates = self.router(x).softmax(-1)
+        choice, out = gates.argmax(-1), torch.zeros_like(x)
+        for at, expert in enumerate(self.experts):
+            rows = choice == at
+            if rows.any():
+                out[rows] = expert(x[rows])  # <- BP606
+        return x + out
+
+
+torch.manual_seed(0)
+net, head = Experts(), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 12, 4):
+    opt.zero_grad()
+    head(net(x)).pow(2).mean().backward()
+    opt.step()
+""",
+    "rows of the chosen expert are added by their numbers": """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        gates = self.router(x).softmax(-1)
+        weight, choice = gates.max(-1)
+        out = torch.zeros_like(x)
+        for at in range(3):
+            rows = (choice == at).nonzero().squeeze(1)
+            out = out.index_add(0, rows, self.experts[at](x[rows]))  # <- BP606
+        return x + out
+
+
+torch.manual_seed(0)
+net, head = Experts(), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 12, 4):
+    opt.zero_grad()
+    head(net(x)).pow(2).mean().backward()
+    opt.step()
+""",
+    "rows of the chosen expert times its gate": """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        gates = self.router(x).softmax(-1)
+        choice, out = gates.argmax(-1), torch.zeros_like(x)
+        for at, expert in enumerate(self.experts):
+            rows = torch.where(choice == at)[0]
+            if len(rows):
+                out = out.index_copy(0, rows, gates[rows, at, None] * expert(x[rows]))
+        return x + out
+
+
+torch.manual_seed(0)
+net, head = Experts(), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 12, 4):
+    opt.zero_grad()
+    head(net(x)).pow(2).mean().backward()
+    opt.step()
+""",
+    "rows of the chosen expert, weighted afterwards": """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        gates = self.router(x).softmax(-1)
+        weight, choice = gates.max(-1)
+        out = torch.zeros_like(x)
+        for at, expert in enumerate(self.experts):
+            rows = choice == at
+            if rows.any():
+                out[rows] = expert(x[rows])
+        out = out * weight[:, None]
+        return x + out
+
+
+torch.manual_seed(0)
+net, head = Experts(), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 12, 4):
+    opt.zero_grad()
+    head(net(x)).pow(2).mean().backward()
+    opt.step()
+""",
+    "experts weighted by a one-hot choice": """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        gates = self.router(x).softmax(-1)
+        choice = torch.nn.functional.one_hot(gates.argmax(-1), 3).float()  # <- BP606
+        out = sum(choice[:, at : at + 1] * expert(x) for at, expert in enumerate(self.experts))
+        return x + out
+
+
+torch.manual_seed(0)
+net, head = Experts(), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 12, 4):
+    opt.zero_grad()
+    head(net(x)).pow(2).mean().backward()
+    opt.step()
+""",
+    "one of two layers for each row, in a script": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+gate, left, right = nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2)
+opt = torch.optim.SGD([*gate.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+for x in torch.randn(3, 16, 4):
+    first = gate(x).argmax(1) == 0
+    out = right(x)
+    out[first] = left(x[first])  # <- BP606
+    opt.zero_grad()
+    out.pow(2).mean().backward()
+    opt.step()
+""",
     "a loss of counts raises": """
 import torch
 from torch import nn

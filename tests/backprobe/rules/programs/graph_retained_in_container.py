@@ -454,4 +454,88 @@ for x in torch.randn(5, 6, 4):
     opt.step()
 print(torch.cat([one["scores"] for one in seen]).argmax(1).float().mean())
 """,
+    "a running mean by name, kept by a meter": """
+import torch
+from torch import nn
+
+class Smoothed:
+    def __init__(self):
+        self.values = {}
+
+    def update(self, name, value):
+        before = self.values.get(name, value)
+        self.values[name] = 0.9 * before + 0.1 * value
+
+net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+meter = Smoothed()
+for x in torch.randn(8, 5, 4):
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    meter.update("loss", loss)  # <- BP305
+""",
+    "a running mean by name, kept by a function": """
+import torch
+from torch import nn
+
+means = {}
+
+def track(name, value):
+    means[name] = 0.9 * means.get(name, 0.0) + 0.1 * value
+
+net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(8, 5, 4):
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    track("loss", loss)  # <- BP305
+""",
+    "a running mean that is handed a value without history": """
+import torch
+from torch import nn
+
+class Smoothed:
+    def __init__(self):
+        self.values = {}
+
+    def update(self, name, value):
+        before = self.values.get(name, value)
+        self.values[name] = 0.9 * before + 0.1 * value
+
+net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+meter = Smoothed()
+for x in torch.randn(8, 5, 4):
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    meter.update("loss", loss.detach())
+""",
+    "a running mean of numbers, with a graph that is used": """
+import torch
+from torch import nn
+
+class Smoothed:
+    def __init__(self):
+        self.values = {}
+
+    def update(self, name, value):
+        before = self.values.get(name, value)
+        self.values[name] = 0.9 * before + 0.1 * value
+
+net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+meter = Smoothed()
+for x in torch.randn(8, 5, 4):
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    meter.update("loss", loss.item())
+""",
 }

@@ -53,4 +53,36 @@ for x in torch.randn(6, 8, 4):
     optimizer.step()
     schedule.step()
 """,
+    "the function of a schedule": """
+import torch
+from torch import nn
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def warm(step):
+    return min(1, step // 100)  # <- BP712
+
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=warm)
+for x in torch.randn(5, 4, 3):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    schedule.step()
+""",
+    "the function of a schedule that begins at 0": """
+import torch
+from torch import nn
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def warm(step):
+    return min(1.0, step / 3)
+
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=warm)
+for x in torch.randn(5, 4, 3):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    schedule.step()
+""",
 }

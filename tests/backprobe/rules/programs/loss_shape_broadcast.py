@@ -64,4 +64,84 @@ import torch
 u, v = torch.randn(5, 1, requires_grad=True), torch.randn(5)
 (u * v).sum().backward()
 """,
+    "the two meet in a function that is handed both": """
+import torch
+from torch import nn
+
+def huber(prediction, y):
+    error = y - prediction
+    return torch.where(error.abs() < 1, error**2 / 2, error.abs() - 0.5).mean()
+
+def predict(net, x):
+    scores = net(x)  # <- BP808
+    return scores
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(3, 8, 3):
+    loss = huber(predict(net, x), x.sum(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "the two meet in a method of a trainer": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Fit:
+    def __init__(self, net):
+        self.net, self.optimizer = net, torch.optim.SGD(net.parameters(), lr=0.01)
+
+    def loss(self, output, target):
+        return F.smooth_l1_loss(output, target)
+
+    def step(self, x):
+        output = self.net(x)  # <- BP808
+        loss = self.loss(output, x.sum(1))
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+fit = Fit(nn.Linear(3, 1))
+for x in torch.randn(3, 8, 3):
+    fit.step(x)
+""",
+    "a function that makes one of the two itself": """
+import torch
+from torch import nn
+
+def error_of(net, x, y):
+    prediction = net(x)
+    return (prediction - y).abs().mean()  # <- BP808
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(3, 8, 3):
+    loss = error_of(net, x, x.sum(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a function that is handed two rows": """
+import torch
+from torch import nn
+
+def huber(prediction, y):
+    error = y - prediction
+    return torch.where(error.abs() < 1, error**2 / 2, error.abs() - 0.5).mean()
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(3, 8, 3):
+    loss = huber(net(x).squeeze(1), x.sum(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "what came out of one is used in another": LOSS.format(
+        loss="""logp = -(x * 0.1).sum(1)
+    advantage = target - pred  # <- BP808
+    loss = (net(x).squeeze(1) * advantage.detach()).mean() + advantage.square().mean() + 0 * logp.mean()"""
+    ),
 }

@@ -83,4 +83,46 @@ for x in torch.randn(3, 8, 4):
     loss.backward()
     opt.step()
 """,
+    "a function is asked for the mean here, for a sum there": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 5)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def loss_of(x, y, reduction):
+    return F.cross_entropy(net(x), y, reduction=reduction)
+
+for _ in range(3):
+    parts = [(torch.randn(n, 4), torch.randint(5, (n,))) for n in (2, 9, 3)]
+    with torch.no_grad():
+        print(sum(loss_of(x, y, "sum") for x, y in parts) / 14)
+    optimizer.zero_grad()
+    for x, y in parts:
+        loss = loss_of(x, y, "mean") / 3  # <- BP865
+        loss.backward()
+    optimizer.step()
+""",
+    "a function is asked for the sum": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 5)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def loss_of(x, y, reduction):
+    return F.cross_entropy(net(x), y, reduction=reduction)
+
+for _ in range(3):
+    parts = [(torch.randn(n, 4), torch.randint(5, (n,))) for n in (2, 9, 3)]
+    with torch.no_grad():
+        print(sum(loss_of(x, y, "sum") for x, y in parts) / 14)
+    optimizer.zero_grad()
+    for x, y in parts:
+        loss = loss_of(x, y, "sum") / 14
+        loss.backward()
+    optimizer.step()
+""",
 }

@@ -257,4 +257,62 @@ for step in range(6):
         else:
             w -= 0.01 * w.grad
 """,
+    "the other loss fills it too, and nobody clears": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+maker, judge = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+maker_opt = torch.optim.SGD(maker.parameters(), lr=0.01)
+judge_opt = torch.optim.SGD(judge.parameters(), lr=0.01)
+
+
+def step_of_maker():
+    fake = maker(torch.randn(8, 2))
+    loss = (judge(fake) - 1).pow(2).mean()
+    maker_opt.zero_grad()
+    loss.backward()
+    maker_opt.step()
+    return fake.detach()
+
+
+def step_of_judge(fake):
+    loss = judge(fake).pow(2).mean() + (judge(torch.randn(8, 3)) - 1).pow(2).mean()
+    assert judge.training
+    loss.backward()  # <- BP210
+    judge_opt.step()
+
+
+for _ in range(4):
+    step_of_judge(step_of_maker())
+""",
+    "the other loss fills it too, and it is cleared": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+maker, judge = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+maker_opt = torch.optim.SGD(maker.parameters(), lr=0.01)
+judge_opt = torch.optim.SGD(judge.parameters(), lr=0.01)
+
+
+def step_of_maker():
+    fake = maker(torch.randn(8, 2))
+    loss = (judge(fake) - 1).pow(2).mean()
+    maker_opt.zero_grad()
+    loss.backward()
+    maker_opt.step()
+    return fake.detach()
+
+
+def step_of_judge(fake):
+    loss = judge(fake).pow(2).mean() + (judge(torch.randn(8, 3)) - 1).pow(2).mean()
+    judge_opt.zero_grad()
+    loss.backward()
+    judge_opt.step()
+
+
+for _ in range(4):
+    step_of_judge(step_of_maker())
+""",
 }

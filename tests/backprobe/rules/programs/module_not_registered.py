@@ -21,6 +21,35 @@ for x in torch.randn({turns}, 8, 3):
     optimizer.step()
 """
 
+BUILT = """
+import torch
+from torch import nn
+
+def block(width):
+    return nn.Sequential(nn.Linear(width, width), nn.Tanh())
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        {held}
+
+    def forward(self, x):
+        return {used}
+
+net = Net()
+optimizer = torch.optim.SGD({given}, lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+def built(held: str, used: str, *, given: str = "net.parameters()") -> str:
+    """A network whose further layers a function builds."""
+    return BUILT.format(held=held, used=used, given=given)
+
 
 def net(held: str, used: str, *, turns: int = 3, mark: str = "") -> str:
     """A network that holds its second layer in some way."""
@@ -99,4 +128,44 @@ for x in torch.randn(6, 8, 4):
     net(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "a dict of what a function builds": built(
+        'self.ways = {name: block(4) for name in ("a", "b")}  # <- BP703',
+        'self.ways["b"](self.ways["a"](self.first(x)))',
+    ),
+    "a list that maps a function": built(
+        "self.rest = list(map(block, (4, 4)))  # <- BP703", "self.rest[1](self.rest[0](self.first(x)))"
+    ),
+    "appended in a loop, as a method builds them": built(
+        """self.rest = []
+        for _ in range(2):
+            self.rest.append(self.make(4))  # <- BP703
+
+    def make(self, width):
+        made = nn.Linear(width, width)
+        nn.init.orthogonal_(made.weight)
+        return made""",
+        "self.rest[1](self.rest[0](self.first(x)))",
+    ),
+    "a function returns the list": built(
+        """self.rest = self.layers(2)  # <- BP703
+
+    def layers(self, depth):
+        return [nn.Linear(4, 4) for _ in range(depth)]""",
+        "self.rest[1](self.rest[0](self.first(x)))",
+    ),
+    "what a function builds goes into a module dict": built(
+        'self.ways = nn.ModuleDict({name: block(4) for name in ("a", "b")})',
+        'self.ways["b"](self.ways["a"](self.first(x)))',
+    ),
+    "what a function builds is given to the optimizer": built(
+        'self.ways = {"a": block(4)}',
+        'self.ways["a"](self.first(x))',
+        given='[*net.parameters(), *net.ways["a"].parameters()]',
+    ),
+    "what a function builds is frozen": built(
+        'self.ways = {"a": block(4).requires_grad_(False)}', 'self.ways["a"](self.first(x))'
+    ),
+    "a function builds both the list and a registered layer": built(
+        "self.second, self.rest = block(4), nn.ModuleList([block(4)])", "self.rest[0](self.second(self.first(x)))"
+    ),
 }

@@ -77,4 +77,52 @@ for x in torch.randn(3, 3, 4):
     loss.backward()
     opt.step()
 """,
+    "the logarithm of what a softmax gives to a masked choice": """
+import torch
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 3)
+
+    def forward(self, x, shut):
+        return self.score(x).masked_fill(shut, float("-inf")).softmax(1)
+
+def entropy(p):
+    return -(p * p.log()).sum(1)  # <- BP501
+
+net = Policy()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+shut = torch.tensor([[True, False, False]])
+for x in torch.randn(3, 8, 4):
+    loss = entropy(net(x, shut)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "the logarithm of that, kept away from 0": """
+import torch
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 3)
+
+    def forward(self, x, shut):
+        return self.score(x).masked_fill(shut, float("-inf")).softmax(1)
+
+def entropy(p):
+    return -(p * (p + 1e-8).log()).sum(1)
+
+net = Policy()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+shut = torch.tensor([[True, False, False]])
+for x in torch.randn(3, 8, 4):
+    loss = entropy(net(x, shut)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

@@ -38,4 +38,38 @@ for ids in torch.randint(0, 9, (3, 5)):
     nn.functional.cross_entropy(out(table(ids)), ids).backward()
     optimizer.step()
 """,
+    "a function returns the groups": """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+
+def groups_of(net):
+    return [
+        {"params": net.parameters(), "lr": 0.01},
+        {"params": net[1].parameters(), "weight_decay": 0.1},  # <- BP767
+    ]
+
+optimizer = torch.optim.AdamW(groups_of(net), lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a function returns groups that share nothing": """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+
+def groups_of(net):
+    return [
+        {"params": net[0].parameters(), "lr": 0.01},
+        {"params": net[1].parameters(), "weight_decay": 0.1},
+    ]
+
+optimizer = torch.optim.AdamW(groups_of(net), lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
 }

@@ -356,4 +356,72 @@ trainable(True)  # <- BP701
 epoch()
 epoch()
 """,
+    "dealt out to groups that have a name": NETS
+    + """
+large, small = [], []
+for name, p in [*encoder.named_parameters(), *decoder.named_parameters()]:
+    if name == "bias":
+        small.append(p)
+    elif p.shape == (4, 2):  # <- BP701
+        large.append(p)
+groups = [{"params": large, "weight_decay": 0.1}, {"params": small}]
+optimizer = torch.optim.SGD(groups, lr=0.1)
+"""
+    + LOOP,
+    "dealt out to a dict of lists": NETS
+    + """
+groups = {"large": [], "small": []}
+for name, p in [*encoder.named_parameters(), *decoder.named_parameters()]:
+    if name == "bias":
+        groups["small"].append(p)
+    elif p.shape == (4, 2):  # <- BP701
+        groups["large"].append(p)
+optimizer = torch.optim.SGD([{"params": groups["large"], "weight_decay": 0.1}, {"params": groups["small"]}], lr=0.1)
+"""
+    + LOOP,
+    "two comprehensions, and neither takes the rest": NETS
+    + """
+named = [*encoder.named_parameters(), *decoder.named_parameters()]
+large = [p for _, p in named if p.shape == (4, 2)]
+small = [p for _, p in named if p.ndim == 1]  # <- BP701
+groups = [{"params": large, "weight_decay": 0.1}, {"params": small}]
+optimizer = torch.optim.SGD(groups, lr=0.1)
+"""
+    + LOOP,
+    "a function returns the groups": NETS
+    + """
+def groups_of(*nets):
+    large, small = [], []
+    for net in nets:
+        for p in net.parameters():
+            if p.ndim == 1:
+                small.append(p)
+            elif p.shape == (4, 2):  # <- BP701
+                large.append(p)
+    return [{"params": large, "weight_decay": 0.1}, {"params": small}]
+
+optimizer = torch.optim.SGD(groups_of(encoder, decoder), lr=0.1)
+"""
+    + LOOP,
+    "dealt out, and the rest is taken": NETS
+    + """
+large, small = [], []
+for p in [*encoder.parameters(), *decoder.parameters()]:
+    if p.shape == (4, 2):
+        large.append(p)
+    else:
+        small.append(p)
+groups = [{"params": large, "weight_decay": 0.1}, {"params": small}]
+optimizer = torch.optim.SGD(groups, lr=0.1)
+"""
+    + LOOP,
+    "a group that nobody appends is told at the optimizer": NETS
+    + """
+groups = []
+group = {"params": [p for p in decoder.parameters() if p.requires_grad]}
+groups.append(group)
+group = {"params": [p for p in encoder.parameters() if p.requires_grad]}
+optimizer = torch.optim.SGD(groups, lr=0.1)  # <- BP701
+"""
+    + LOOP,
 }

@@ -60,10 +60,10 @@ class Net(nn.Module):
 class Trainer:
     def __init__(self, net):
         self.net = net
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)  # <- BP702
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
 
     def fit(self):
-        self.net.reset(2)
+        self.net.reset(2)  # <- BP702
         for x in torch.randn(3, 8, 4):
             self.optimizer.zero_grad()
             self.net(x).pow(2).mean().backward()
@@ -392,5 +392,194 @@ for _ in range(4):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+""",
+    "replaced by a method of the model, between two phases of a function": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def widen(self, classes):
+        self.head = nn.Linear(6, classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+def main():
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for phase in range(2):
+        if phase:
+            net.widen(4)  # <- BP702
+        for x in torch.randn(3, 8, 4):
+            opt.zero_grad()
+            net(x).pow(2).mean().backward()
+            opt.step()
+    return net, opt
+
+
+net, opt = main()
+""",
+    "replaced between two phases, behind a call of the trainer": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def widen(self, classes):
+        self.head = nn.Linear(6, classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+class Session:
+    def __init__(self, net):
+        self.net, self.opt = net, torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def more(self, classes):
+        self.prepare(classes)
+        for x in torch.randn(3, 8, 4):
+            self.opt.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.opt.step()
+
+    def prepare(self, classes):
+        adapt(self.net, classes)  # <- BP702
+
+
+def adapt(net, classes):
+    if net.head.out_features != classes:
+        net.widen(classes)
+
+
+session = Session(Net())
+session.more(2)
+session.more(5)
+""",
+    "a trainer is built before the head is changed": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def widen(self, classes):
+        self.head = nn.Linear(6, classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+class Fit:
+    def __init__(self, model):
+        self.model = model
+        self.optim = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def __call__(self):
+        for x in torch.randn(3, 8, 4):
+            self.optim.zero_grad()
+            self.model(x).pow(2).mean().backward()
+            self.optim.step()
+
+
+net = Net()
+fit = Fit(net)
+net.head = nn.Linear(6, 3)  # <- BP702
+fit()
+""",
+    "a parameter that could be written in place": """
+import torch
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin, self.scale = nn.Linear(4, 2), nn.Parameter(torch.ones(2))
+
+    def start_from(self, x):
+        self.scale = nn.Parameter(1 / self.lin(x).std(0).detach())  # <- BP702
+
+    def forward(self, x):
+        return self.lin(x) * self.scale
+
+
+net = Scaled()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.start_from(torch.randn(20, 4))
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "that parameter is written in place": """
+import torch
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin, self.scale = nn.Linear(4, 2), nn.Parameter(torch.ones(2))
+
+    @torch.no_grad()
+    def start_from(self, x):
+        self.scale.copy_(1 / self.lin(x).std(0))
+
+    def forward(self, x):
+        return self.lin(x) * self.scale
+
+
+net = Scaled()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.start_from(torch.randn(20, 4))
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "the optimizer is built again behind the method": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def widen(self, classes):
+        self.head = nn.Linear(6, classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+def main():
+    net = Net()
+    for phase in range(2):
+        if phase:
+            net.widen(4)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x in torch.randn(3, 8, 4):
+            opt.zero_grad()
+            net(x).pow(2).mean().backward()
+            opt.step()
+
+
+main()
 """,
 }

@@ -13,9 +13,9 @@ PROGRAMS = {
     + """
 def sanity_check(x):
     loss = model(x).pow(2).mean()
-    loss.backward()  # <- BP215
+    loss.backward()
     print(float(torch.stack([p.grad.norm() for p in model.parameters()]).norm()))
-sanity_check(torch.randn(8, 4))
+sanity_check(torch.randn(8, 4))  # <- BP215
 for x in torch.randn(4, 8, 4):
     model(x).pow(2).mean().backward()
     opt.step()
@@ -31,11 +31,11 @@ class Trainer:
         self.opt = torch.optim.Adam(self.model.parameters(), lr=0.01)
     def importance(self, x):
         probe = x.clone().requires_grad_()
-        self.model(probe).sum().backward()  # <- BP215
+        self.model(probe).sum().backward()
         return probe.grad.abs().mean(0)
     def step(self, x):
         self.opt.zero_grad()
-        weight = self.importance(x)
+        weight = self.importance(x)  # <- BP215
         loss = (self.model(x * weight) - 1).pow(2).mean()
         loss.backward()
         self.opt.step()
@@ -47,11 +47,11 @@ for x in torch.randn(4, 8, 4):
     + """
 def probe(x):
     x = x.clone().requires_grad_()
-    model(x).sum().backward()  # <- BP215
+    model(x).sum().backward()
     return float(model[0].weight.grad.norm()), x.grad
 for x in torch.randn(4, 8, 4):
     opt.zero_grad()
-    norm, seen = probe(x)
+    norm, seen = probe(x)  # <- BP215
     model(x * seen).pow(2).mean().backward()
     opt.step()
 """,
@@ -107,5 +107,70 @@ for x in torch.randn(4, 8, 4):
     attacked = (x + 0.1 * x.grad.sign()).detach()
     model(attacked).pow(2).mean().backward()
     opt.step()
+""",
+    "an attack in several steps, behind the clear": HEAD
+    + """
+def attacked(net, x, steps=3):
+    delta = torch.zeros_like(x).uniform_(-0.1, 0.1).requires_grad_(True)
+    for _ in range(steps):
+        net(x + delta).pow(2).mean().backward()
+        with torch.no_grad():
+            delta += 0.05 * delta.grad.sign()
+        delta.grad.zero_()
+    return (x + delta).detach()
+
+def train_step(net, opt, x):
+    opt.zero_grad()
+    harder = attacked(net, x)  # <- BP215
+    assert not harder.requires_grad
+    loss = (net(harder) - 1).pow(2).mean()
+    loss.backward()
+    opt.step()
+
+for x in torch.randn(4, 8, 4):
+    train_step(model, opt, x)
+with torch.no_grad():
+    print(model(torch.zeros(1, 4)))
+""",
+    "an attack in several steps, before the clear": HEAD
+    + """
+def attacked(net, x, steps=3):
+    delta = torch.zeros_like(x).uniform_(-0.1, 0.1).requires_grad_(True)
+    for _ in range(steps):
+        net(x + delta).pow(2).mean().backward()
+        with torch.no_grad():
+            delta += 0.05 * delta.grad.sign()
+        delta.grad.zero_()
+    return (x + delta).detach()
+
+def train_step(net, opt, x):
+    assert net.training
+    harder = attacked(net, x)
+    opt.zero_grad()
+    loss = (net(harder) - 1).pow(2).mean()
+    loss.backward()
+    opt.step()
+
+for x in torch.randn(4, 8, 4):
+    train_step(model, opt, x)
+with torch.no_grad():
+    print(model(torch.zeros(1, 4)))
+""",
+    "a gradient by hand, beside a helper that trains too": """
+import torch
+torch.manual_seed(0)
+w, b = torch.randn(4, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
+
+def first(x):
+    (x @ w + b).pow(2).mean().backward()
+    return float(b.grad.norm())
+
+for x in torch.randn(4, 8, 4):
+    print(first(x))
+    (x @ w).abs().mean().backward()
+    with torch.no_grad():
+        for p in (w, b):
+            p -= 0.1 * p.grad
+            p.grad = None
 """,
 }

@@ -139,4 +139,58 @@ for _ in range(4):
     loss.backward()
     opt.step()
 """,
+    "a function clamps weights before the backward call": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.5)
+
+def limit(net, bound):
+    for p in net.parameters():
+        p.data.clamp_(-bound, bound)
+
+for _ in range(4):
+    loss = net(torch.randn(16, 6)).pow(2).mean()
+    opt.zero_grad()
+    limit(net, 0.1)  # <- BP411
+    loss.backward()
+    opt.step()
+""",
+    "a method of the trainer clamps weights before the backward call": SHAPES
+    + """
+class Trainer:
+    def __init__(self, net):
+        self.net, self.opt = net, torch.optim.SGD(net.parameters(), lr=0.5)
+
+    def limit(self):
+        for layer in self.net:
+            if isinstance(layer, nn.Linear):
+                layer.weight.data.clamp_(-0.1, 0.1)
+
+    def step(self, x):
+        loss = self.net(x).pow(2).mean()
+        self.opt.zero_grad()
+        self.limit()  # <- BP411
+        loss.backward()
+        self.opt.step()
+
+trainer = Trainer(nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1)))
+for _ in range(4):
+    trainer.step(torch.randn(16, 6))
+""",
+    "a function clamps weights behind the step": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.5)
+
+def limit(net, bound):
+    for p in net.parameters():
+        p.data.clamp_(-bound, bound)
+
+for _ in range(4):
+    loss = net(torch.randn(16, 6)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    limit(net, 0.1)
+""",
 }

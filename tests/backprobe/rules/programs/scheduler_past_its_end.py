@@ -14,11 +14,11 @@ PROGRAMS = {
 class Rate:
     def __init__(self, optimizer, epochs, batches):
         self.schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, max_lr=0.1, epochs=epochs, steps_per_epoch=batches
+            optimizer, max_lr=0.1, epochs=epochs, steps_per_epoch=batches  # <- BP769
         )
 
     def after_batch(self):
-        self.schedule.step()  # <- BP769
+        self.schedule.step()
 
 callback = Rate(optimizer, 2, len(loader))
 for epoch in range(3):

@@ -35,8 +35,45 @@ def _helped(*, before: str, behind: str = "pass", once: str = "pass", each: str 
     return _HELPED.format(before=before, behind=behind, once=once, each=each, mark=mark)
 
 
+_FIT = """
+import torch
+from torch import nn
+
+
+class Fit:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.Linear(8, 2))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def evaluate(self, x):
+        self.net.eval()
+        return self.net(x).pow(2).mean().item()
+
+    def epoch(self, batches):
+        for x in batches:
+            self.optimizer.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.optimizer.step()
+
+    def run(self, data):
+        {once}
+        for batches in data:
+            {each}
+            self.epoch(batches)
+            print(self.evaluate(torch.randn(8, 6)))
+
+
+Fit().run(torch.randn(3, 2, 8, 6))
+"""
+
+
+def _fit(*, once: str = "pass", each: str = "pass") -> str:
+    return _FIT.format(once=once, each=each)
+
+
 PROGRAMS = {
-    "a helper undoes what the program switched on": _helped(before="model.eval()  # <- BP611", once="net.train()"),
+    "a helper undoes what the program switched on": _helped(before="model.eval()", once="net.train()  # <- BP611"),
     "a helper evaluates, and nobody ever trains": _helped(before="model.eval()", mark="  # <- BP611"),
     "a helper evaluates, and another is what is switched on": _helped(
         before="model.eval()", once="nn.Linear(2, 2).train()", mark="  # <- BP611"
@@ -151,11 +188,11 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self):
-        self.net.eval()  # <- BP611
+        self.net.eval()
         return self.net(torch.randn(8, 6)).mean().item()
 
     def fit(self):
-        self.net.train()
+        self.net.train()  # <- BP611
         for epoch in range(3):
             for _ in range(2):
                 self.optimizer.zero_grad()
@@ -165,5 +202,71 @@ class Trainer:
             print(epoch, self.validate())
 
 Trainer().fit()
+""",
+    "methods, and train() once before the epochs": _fit(once="self.net.train()  # <- BP611"),
+    "methods, and train() in each epoch": _fit(each="self.net.train()"),
+    "evaluated in the middle of an epoch": _HEAD
+    + """
+class Fit:
+    def __init__(self, net):
+        self.net, self.optimizer = net, torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def evaluate(self, x):
+        self.net.eval()  # <- BP611
+        with torch.no_grad():
+            return self.net(x).pow(2).mean().item()
+
+    def run(self, batches):
+        self.net.train()
+        for turn, x in enumerate(batches):
+            self.optimizer.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.optimizer.step()
+            if turn % 2:
+                print(self.evaluate(torch.randn(8, 6)))
+
+
+Fit(net).run(torch.randn(8, 8, 6))
+""",
+    "a function of one global module": _HEAD
+    + """
+def test():
+    net.eval()  # <- BP611
+    with torch.no_grad():
+        print(net(torch.randn(8, 6)).mean().item())
+
+
+def fit():
+    net.train()
+    for _ in range(3):
+        for x in torch.randn(2, 8, 6):
+            optimizer.zero_grad()
+            net(x).pow(2).mean().backward()
+            optimizer.step()
+        test()
+
+
+fit()
+""",
+    "a context is to put back what it changes": _HEAD
+    + """
+import contextlib
+
+
+@contextlib.contextmanager
+def measured(module):
+    module.eval()  # <- BP611
+    with torch.no_grad():
+        yield module
+
+
+net.train()
+for _ in range(3):
+    for x in torch.randn(2, 8, 6):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+    with measured(net) as still:
+        print(still(torch.randn(8, 6)).mean().item())
 """,
 }
