@@ -2,7 +2,8 @@
 
 What it finds:
     `autograd.grad` was called without `create_graph=True`, and what it returned is differentiated again, or goes by
-    arithmetic into a value that is. The finding stands at that first call; related is where the gradient is used.
+    arithmetic into a value that is. Or what an optimizer steps on is reached through that gradient alone, and gets
+    none. The finding stands at that first call; related is where the gradient is used.
 
 Why it matters:
     A gradient without history is a constant. A penalty made of it adds a number to the loss and nothing to any
@@ -125,16 +126,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of
+from backprobe.rules.analysis.graph.breaks import steps_after
 from backprobe.rules.analysis.graph.reach import between, reaches
 from backprobe.rules.analysis.graph.roots import raised_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import dotted, goes_in, summands
 from backprobe.rules.analysis.source.expressions import keyword, with_keyword
+from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import is_same_statement, region_in, site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
 from backprobe.rules.analysis.training.steps import state_at, step_of
-from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, trained, with_gradient
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Level, Rule
@@ -151,7 +154,8 @@ RULE = Rule(
     confidence="likely",
     fix="safe",
     needs=("backward", "binding", "parents", "node", "raised"),
-    explains=("gradient-not-derivative", "grad-of-unused-input"),
+    explains=("gradient-not-derivative", "grad-of-unused-input", "step-without-gradient", "grad-read-when-none"),
+    refines=("graph-break-detach", "graph-break-no-grad", "gradient-never-arrives", "parameter-never-used"),
 )
 
 MAX_CALLS: Final = 20
@@ -165,12 +169,14 @@ class _Use:
     Attributes:
         site: The statement that takes it in. binding: the name that the gradient, or what was made of it, has there.
         level: An uncaught exception makes it an error.
+        leaves: What is trained through the gradient alone, and so never gets one.
     """
 
     site: int
     binding: str
     level: Level
     raised: bool
+    leaves: tuple[int, ...] = ()
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -184,11 +190,33 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         flow = flow_of(record, call)
         constants = flow.constants | _constants(record, call)
-        use = _differentiated_again(record, call, constants)
+        use = _differentiated_again(record, call, constants) or _idle(record, call, constants, flow)
         if use is None and not _is_slope_of_constants(record, call):
             use = _reaches_root(record, call, constants, flow)
-        if use is not None and (use.raised or not _is_weight(record, call, use)):
+        if use is not None and (use.raised or use.leaves or not _is_weight(record, call, use)):
             yield _finding(record, call, site_of(record, call.site), use, constants)
+
+
+def _idle(record: Record, call: BackwardCall, constants: dict[int, str], flow: Flow) -> _Use | None:
+    """A value that took a constant in is walked for a step on leaves that only the gradient depends on.
+
+    The weights of examples in an inner loss: a step on them is all that the outer loss is for, and none ever came.
+    """
+    asked = {root.tensor for root in call.inputs or ()}
+    held = in_optimizers(record)
+    idle = sorted((reaches(record)[call.call].leaves & held.keys()) - with_gradient(record) - asked)
+    index = lookup(record)
+    for later in record.backward_calls if idle and flow.taken else ():
+        if later.call <= call.call or not later.accumulate_grad:
+            continue
+        stepped = steps_after(record, later)
+        leaves = tuple(leaf for leaf in idle if not stepped.isdisjoint(held[leaf]))
+        for tensor, row in flow.taken.items() if leaves else ():
+            made = index.node_of.get(tensor)
+            if made is not None and made.node in reaches(record)[later.call].met:
+                name = _first_name(constants)
+                return _Use(site=row.statement, binding=name, level=RULE.severity, raised=False, leaves=leaves)
+    return None
 
 
 def _is_slope_of_constants(record: Record, call: BackwardCall) -> bool:
@@ -504,6 +532,8 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         if use.raised
         else "No gradient flows through it: a term of the loss made of it alone trains nothing."
     )
+    if use.leaves:
+        effect = f"No gradient flows through it to {together(record, use.leaves)}, and none comes another way."
     fixes: tuple[Fix, ...] = ()
     if node is not None:
         edit = with_keyword(record, site, node, "create_graph", "True")
@@ -526,7 +556,7 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         },
         fixes=fixes,
         occurrences=Occurrences(first_step=step, last_step=step),
-        subject=Subject(facts=(("call", call.call),), moment=call.moment_before),
+        subject=Subject(facts=(("call", call.call), *(("tensor", leaf) for leaf in use.leaves)), moment=call.moment_before),
     )
 
 
