@@ -85,7 +85,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at, tree_of, value_of
-from backprobe.rules.analysis.tensors.overwritten_values import Overwritten, overwritten_values
+from backprobe.rules.analysis.training.overwritten_values import Overwritten, overwritten_values
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.analysis.training.updates import updates_of
 from backprobe.rules.framework.finding import Fix
