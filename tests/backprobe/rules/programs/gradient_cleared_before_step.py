@@ -131,22 +131,38 @@ for x in torch.randn(5, 8, 3):
 """,
     "right: cleared in place after each step, in a run of which not every step is recorded": HEAD
     + """
-def groups(count, size):
-    items = iter(torch.randn(count, 6, 3))
-    while group := [x for x, _ in zip(items, range(size))]:
+import itertools
+
+def stream(count):
+    for index in range(count):
+        yield torch.randn(6 + index % 5, 12)
+
+def grouped(items, size):
+    iterator = iter(items)
+    while group := list(itertools.islice(iterator, size)):
         yield group
+
+class Frames(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.out = nn.GRU(12, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.out(self.rnn(x)[0])
 
 def update(net, optimizer, group):
     for x in group:
         (net(x).pow(2).mean() / len(group)).backward()
-    nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+    norm = nn.utils.clip_grad_norm_(net.parameters(), 2.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=False)
+    return norm.item()
 
-net = nn.Linear(3, 1)
+net = Frames()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.3, momentum=0.8)
-for epoch in range(8):
-    for group in groups(22, 4):
-        update(net, optimizer, group)
+for epoch in range(6):
+    for group in grouped(stream(22), 4):
+        norm = update(net, optimizer, group)
+    print(epoch, norm)
 """,
 }
