@@ -169,7 +169,8 @@ def _lost(record: Record, tensor: int, steps: list[Update]) -> list[Span]:
 def _is_lost(record: Record, span: Span, kept: Span) -> bool:
     """Cleared, never read, and its backward call gave nothing to any other leaf that was used.
 
-    A leaf that adds up the gradients of this call and of the one that is kept is no such use. What an optimizer used inside its own step, as LBFGS does between two calls of its closure, is not lost.
+    A leaf that adds up the gradients of this call and of the one that is kept is no such use. What an optimizer used
+    inside its own step, as LBFGS does between two calls of its closure, is not lost.
     """
     if span.cleared is None or span.cleared.site is None or span.reads or span.filled.call is None:
         return False
@@ -178,10 +179,11 @@ def _is_lost(record: Record, span: Span, kept: Span) -> bool:
         return False
     for tensor, others in grad_spans(record).items():
         for other in others:
+            if tensor == span.tensor or other.filled.moment > span.filled.moment or not (other.updates or other.reads):
+                continue
             calls = [row.call for row in other.arrivals]
-            if tensor != span.tensor and span.filled.call in calls and (other.updates or other.reads):
-                if kept.filled.call not in calls:
-                    return False
+            if span.filled.call in calls and kept.filled.call not in calls:
+                return False
     return True
 
 

@@ -556,7 +556,9 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         },
         fixes=fixes,
         occurrences=Occurrences(first_step=step, last_step=step),
-        subject=Subject(facts=(("call", call.call), *(("tensor", leaf) for leaf in use.leaves)), moment=call.moment_before),
+        subject=Subject(
+            facts=(("call", call.call), *(("tensor", leaf) for leaf in use.leaves)), moment=call.moment_before
+        ),
     )
 
 

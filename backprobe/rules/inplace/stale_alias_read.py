@@ -245,7 +245,7 @@ def _gives_both(node: ast.stmt | None, one: str, other: str) -> bool:
         if isinstance(part, ast.Call) and {one, other} <= {ast.unparse(value) for value in part.args}:
             return ast.unparse(part.func) != "print"
         given = part.elts if isinstance(part, ast.Tuple | ast.List) else []
-        given = [value for value in part.values if value is not None] if isinstance(part, ast.Dict) else given
+        given = part.values if isinstance(part, ast.Dict) else given
         if {one, other} <= {value.id for value in given if isinstance(value, ast.Name)}:
             return True
     return False

@@ -180,8 +180,7 @@ def _finding_of_loop(record: Record, place: Site, before: Site | None, used: Use
         RULE,
         place.site,
         (
-            f"`{used.name}` is an iterator: it gives its elements once, and the loop at line {used.loop.lineno} gets "
-            "none.",
+            f"`{used.name}` gives its elements once, as iterators do: the loop at line {used.loop.lineno} gets none.",
             fate,
             "Make it a list: `list(...)`.",
         ),

@@ -243,7 +243,7 @@ def _made_at(record: Record, site: int, one: _Seen) -> tuple[int, Region] | None
 
 
 def _unscaled(record: Record, site: int) -> tuple[int, float] | None:
-    """The data without a history that go into the statement, where they are far beyond the order of 1: as they are made.
+    """The data without a history that go into the statement, where they are far beyond the order of 1.
 
     The tensor that batches were taken of, and the root mean square of a batch.
     """

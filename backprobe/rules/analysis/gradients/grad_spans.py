@@ -86,7 +86,7 @@ def _spans(record: Record, rows: list[LeafGrad]) -> list[Span]:
 
 
 def _is_written_unseen(record: Record, last: Span, row: LeafGrad) -> bool:
-    """Something that was not recorded wrote the gradient since: a clear in place, between the steps that are sampled."""
+    """Something that was not recorded wrote the gradient since: a clear in place, between sampled steps."""
     before = max((last.filled, *last.added[-1:], *last.changed[-1:]), key=lambda one: one.n)
     jumped = None not in (before.version_after, row.version_before) and before.version_after != row.version_before
     first, second = lookup(record).moments[before.moment].step, lookup(record).moments[row.moment].step

@@ -1,6 +1,6 @@
 """Losses of generators that are flat where they are worst: what a critic is sure of sends back no gradient.
 
-    loss = logsigmoid(-critic(maker(noise))).mean()  # log(1 - D): minimised, it falls where the critic is fooled
+loss = logsigmoid(-critic(maker(noise))).mean()  # log(1 - D): minimised, it falls where the critic is fooled
 """
 
 from __future__ import annotations
@@ -67,8 +67,12 @@ def _flat(site: int, kind: str, rows: list[tuple[BackwardCall, float]]) -> FlatL
 def _sent(record: Record, node: Node) -> Iterator[tuple[BackwardCall, float]]:
     """The calls that brought a loss the gradient of its bad end, with the part that it sent on to a critic's input."""
     edge = next((one for one in lookup(record).edges_of[node.node] if one.to_node is not None), None)
-    for row in came_to(record, node.node) if edge is not None else ():
-        got, sent, sign = row.grad_output, sent_along(record, edge, row.call), _WORST[op(node)]
+    for row in came_to(record, node.node):
+        got, sent, sign = (
+            row.grad_output,
+            None if edge is None else sent_along(record, edge, row.call),
+            _WORST[op(node)],
+        )
         if got is None or got.min is None or got.max is None or sent is None:
             continue
         if min(sign * got.min, sign * got.max) > 0 and _judges(record, node):
@@ -82,7 +86,7 @@ def _part(got: Statistics, sent: Statistics) -> float:
 
 
 def _judges(record: Record, node: Node) -> bool:
-    """What the loss is taken of is the output of a module that an optimizer trains, and another trains what lies before.
+    """What the loss is taken of is the output of a module, and another optimizer than its own trains what lies before.
 
     So it is for a generator: its critic has a loss and an optimizer of its own.
     """

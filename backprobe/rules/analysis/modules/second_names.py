@@ -142,7 +142,9 @@ def _held(record: Record, module: int) -> frozenset[int]:
         for call in calls[:1]:
             numbers |= {one.module for one in inside(record, call)}
         for part in () if calls else parts_of_class(record, module):
-            numbers |= {one.module for call in calls_of_modules(record).get(part, ())[:1] for one in inside(record, call)}
+            numbers |= {
+                one.module for call in calls_of_modules(record).get(part, ())[:1] for one in inside(record, call)
+            }
             numbers.add(part)
         rows = (row for one in record.modules if one.module in numbers for row in one.parameters)
         kept[module] = frozenset(row.tensor for row in rows if row.tensor is not None)

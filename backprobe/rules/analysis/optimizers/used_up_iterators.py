@@ -1,8 +1,8 @@
 """Loops over an iterator that gives its elements once and that something before them has walked: they never turn.
 
-    heads = itertools.chain(q1.parameters(), q2.parameters())
-    for p in heads: ...  # all of them
-    for p in heads: ...  # none
+heads = itertools.chain(q1.parameters(), q2.parameters())
+for p in heads: ...  # all of them
+for p in heads: ...  # none
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _in_file(record: Record, source: int, file: Names) -> Iterator[UsedUp]:
         if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Name | ast.Attribute):
             continue
         name = ast.unparse(loop.iter)
-        given = [one for one in _given(file, loop, name)]
+        given = list(_given(file, loop, name))
         first = given[0] if len(given) == 1 and given[0] in made else None
         before = None if first is None else _walked_before(record, file, loop, name)
         if isinstance(first, ast.Assign) and before is not None and _never_turned(record, loop):

@@ -1,8 +1,8 @@
 """Values that a container takes in turn by turn, although they are one memory that was written in between.
 
-    for x in batches:
-        self.state += f(x)  # the write
-        path.append(self.state)  # every element is the last state
+for x in batches:
+    self.state += f(x)  # the write
+    path.append(self.state)  # every element is the last state
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.retained_values import executions
@@ -95,7 +96,7 @@ def _kept(record: Record, site: Site, loop: ast.AST, part: ast.expr, container: 
     borders, writes = _outside(record, site, loop), list["InplaceEvent"]()
     tensors: dict[int, None] = {}
     overwritten = 0
-    for (before, kept), (after, again) in zip(turns, turns[1:], strict=False):
+    for (before, kept), (after, again) in pairwise(turns):
         if bisect_right(borders, before) != bisect_left(borders, after):
             continue
         same = [memory for memory in kept if memory in again and memory >= 0]
@@ -211,9 +212,9 @@ def _is_emptied(where: ast.AST, container: ast.expr) -> bool:
     """Something is taken out of it, or only its last elements are kept: what was kept may be read in time."""
     name = last_name(container)
     for part in ast.walk(where):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _GIVE_BACK:
-            if last_name(part.func.value) == name:
-                return True
+        called = part.func if isinstance(part, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in _GIVE_BACK and last_name(called.value) == name:
+            return True
         if isinstance(part, ast.Delete) and any(last_name(_root(one)) == name for one in part.targets):
             return True
     return False
@@ -233,8 +234,9 @@ def _is_read(record: Record, site: Site, node: ast.stmt, container: ast.expr) ->
     name, own = last_name(container), set(ast.walk(node))
     scope = scope_of(file.tree, node)
     for part in ast.walk(scope if isinstance(container, ast.Name) else file.tree.module):
-        is_it = isinstance(part, ast.Name | ast.Attribute) and last_name(part) == name
-        if not is_it or part in own or not isinstance(part.ctx, ast.Load):
+        if not isinstance(part, ast.Name | ast.Attribute) or last_name(part) != name or part in own:
+            continue
+        if not isinstance(part.ctx, ast.Load):
             continue
         above = file.tree.parents.get(part)
         if isinstance(above, ast.Call) and part in above.args and last_name(above.func) == "len":

@@ -1,9 +1,9 @@
 """Values that are computed once from what an optimizer goes on to change, and that losses go on to read.
 
-    alpha = log_alpha.exp().detach()  # once
-    for x in batches:
-        (alpha * entropy(x) - value(x)).mean().backward()
-        alpha_optimizer.step()  # moves log_alpha
+alpha = log_alpha.exp().detach()  # once
+for x in batches:
+    (alpha * entropy(x) - value(x)).mean().backward()
+    alpha_optimizer.step()  # moves log_alpha
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import site_of, statement_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.analysis.training.updates import updates_of
@@ -54,7 +53,9 @@ def stale_values(record: Record) -> tuple[StaleValue, ...]:
     found: dict[int, StaleValue] = {}
     for row in record.operations:
         if row.statement not in found and _maps_leaf(record, row):
-            found |= {row.statement: one for one in [_stale(record, row)] if one is not None}
+            one = _stale(record, row)
+            if one is not None:
+                found[row.statement] = one
     return tuple(found.values())
 
 
@@ -75,7 +76,7 @@ def _stale(record: Record, row: Operation) -> StaleValue | None:
     if not alone or not isinstance(node, ast.Assign) or len(node.targets) != 1 or row.moment is None:
         return None
     target = node.targets[0]
-    if not isinstance(target, ast.Name | ast.Attribute) or not _is_cut(record, row, node, rows):
+    if not isinstance(target, ast.Name | ast.Attribute) or not _is_cut(node, rows):
         return None
     if any(operand != leaf for one in rows for operand in one.operands) or _is_mapped_again(record, row):
         return None
@@ -94,10 +95,12 @@ def _stale(record: Record, row: Operation) -> StaleValue | None:
     )  # fmt: skip
 
 
-def _is_cut(record: Record, row: Operation, node: ast.Assign, rows: list[Operation]) -> bool:
+def _is_cut(node: ast.Assign, rows: list[Operation]) -> bool:
     """The value has no history: the statement cuts it off, or ran with tracking off."""
     ends = {one.attr for one in ast.walk(node.value) if isinstance(one, ast.Attribute)}
-    ends |= {one.func.id for one in ast.walk(node.value) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    ends |= {
+        one.func.id for one in ast.walk(node.value) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+    }
     is_copy = bool({"clone", "deepcopy"} & ends)
     return not is_copy and (bool(_CUTS & ends) or not any(one.requires_grad for one in rows))
 
@@ -122,7 +125,7 @@ def _reads(record: Record, name: str, row: Operation) -> Iterator[tuple[int, int
 
 def _sees(function: str, owner: str, name: str = "") -> bool:
     """A function reads what another one bound: itself, of the module, around it, or an attribute in one class."""
-    if owner == "<module>" or function == owner or function.startswith(f"{owner}.<locals>."):
+    if owner in {"<module>", function} or function.startswith(f"{owner}.<locals>."):
         return True
     return "." in name and function.rpartition(".")[0] == owner.rpartition(".")[0] != ""
 
