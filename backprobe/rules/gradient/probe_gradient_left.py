@@ -122,7 +122,7 @@ from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
 from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
-from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
@@ -180,7 +180,7 @@ def _probe(record: Record, span: Span) -> _Probe | None:
         if own in (None, "<module>", step) or not others:
             continue
         read = _read(record, left, own)
-        if read is not None and (read.tensor not in trained(record) or _is_once(record, left, others[0])):
+        if read is not None and (read.tensor not in _held(record) or _is_once(record, left, others[0])):
             return _Probe(span=span, left=left, added=others[0], read=read)
     return None
 
@@ -198,10 +198,16 @@ def _read(record: Record, left: LeafGrad, function: str | None) -> GradRead | No
     for row in rows[first:]:
         if following is not None and row.moment > following.moment_before:
             break
-        if row.tensor not in trained(record):
+        if row.tensor not in _held(record):
             return row
         found = found or row
     return found
+
+
+@table
+def _held(record: Record) -> frozenset[int]:
+    """Parameters, and what optimizers hold: a perturbation that the helper itself writes in place is none of them."""
+    return frozenset(parameters(record)) | in_optimizers(record).keys()
 
 
 @table

@@ -125,8 +125,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of
-from backprobe.rules.analysis.graph.breaks import steps_after
+from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of, lost_with
 from backprobe.rules.analysis.graph.reach import between, reaches
 from backprobe.rules.analysis.graph.roots import raised_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
@@ -137,7 +136,7 @@ from backprobe.rules.analysis.source.syntax import is_same_statement, region_in,
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
 from backprobe.rules.analysis.training.steps import state_at, step_of
-from backprobe.rules.analysis.training.trained_parameters import in_optimizers, trained, with_gradient
+from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Level, Rule
@@ -155,7 +154,6 @@ RULE = Rule(
     fix="safe",
     needs=("backward", "binding", "parents", "node", "raised"),
     explains=("gradient-not-derivative", "grad-of-unused-input", "step-without-gradient", "grad-read-when-none"),
-    refines=("graph-break-detach", "graph-break-no-grad", "gradient-never-arrives", "parameter-never-used"),
 )
 
 MAX_CALLS: Final = 20
@@ -190,33 +188,20 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         flow = flow_of(record, call)
         constants = flow.constants | _constants(record, call)
-        use = _differentiated_again(record, call, constants) or _idle(record, call, constants, flow)
+        use = _differentiated_again(record, call, constants) or _idle(record, call, constants)
         if use is None and not _is_slope_of_constants(record, call):
             use = _reaches_root(record, call, constants, flow)
         if use is not None and (use.raised or use.leaves or not _is_weight(record, call, use)):
             yield _finding(record, call, site_of(record, call.site), use, constants)
 
 
-def _idle(record: Record, call: BackwardCall, constants: dict[int, str], flow: Flow) -> _Use | None:
-    """A value that took a constant in is walked for a step on leaves that only the gradient depends on.
-
-    The weights of examples in an inner loss: a step on them is all that the outer loss is for, and none ever came.
-    """
-    asked = {root.tensor for root in call.inputs or ()}
-    held = in_optimizers(record)
-    idle = sorted((reaches(record)[call.call].leaves & held.keys()) - with_gradient(record) - asked)
-    index = lookup(record)
-    for later in record.backward_calls if idle and flow.taken else ():
-        if later.call <= call.call or not later.accumulate_grad:
-            continue
-        stepped = steps_after(record, later)
-        leaves = tuple(leaf for leaf in idle if not stepped.isdisjoint(held[leaf]))
-        for tensor, row in flow.taken.items() if leaves else ():
-            made = index.node_of.get(tensor)
-            if made is not None and made.node in reaches(record)[later.call].met:
-                name = _first_name(constants)
-                return _Use(site=row.statement, binding=name, level=RULE.severity, raised=False, leaves=leaves)
-    return None
+def _idle(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
+    """What an optimizer steps on is reached through the gradient alone: weights of examples, a learned loss."""
+    found = [(leaf, one) for leaf, one in lost_with(record).items() if one.call == call.call]
+    if not found:
+        return None
+    name, leaves = _first_name(constants), tuple(leaf for leaf, _one in found)
+    return _Use(site=found[0][1].taken, binding=name, level=RULE.severity, raised=False, leaves=leaves)
 
 
 def _is_slope_of_constants(record: Record, call: BackwardCall) -> bool:

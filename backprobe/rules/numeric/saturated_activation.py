@@ -6,7 +6,7 @@ What it finds:
     Or a loss of a generator is the mean of `logsigmoid`, or of minus `softplus`, of what a critic gave, and in most
     calls of the second half hardly anything of its gradient went on: the loss is flat where it is worst.
     The finding stands at the statement by which the program gave a layer behind it values beyond what layers start
-    with; else at the activation: where it is called, or where the module is made whose call is hidden in others.
+    with; else at the activation, which is where its module is made if one statement runs several.
 
 Why it matters:
     What lies before it cannot learn: its gradient is zero for nearly every example. Raw inputs (prices, pixels up to
@@ -154,11 +154,16 @@ _TAKE = frozenset({"[]", "index_select", "to", "float", "view", "reshape", "flat
 
 @dataclass(slots=True)
 class _Seen:
-    """One activation's statement: in how many calls it was flat, and the worst numbers."""
+    """One activation's statement: in how many calls it was flat, and the worst numbers.
+
+    Attributes:
+        others: The statement runs other activations too.
+    """
 
     kind: str
     node: int
     module: int | None
+    others: bool = False
     flat: list[BackwardCall] = field(default_factory=list["BackwardCall"])
     open: int = 0
     share: float = 1.0
@@ -167,8 +172,9 @@ class _Seen:
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement whose activation was flat in every call, or whose loss went flat where it is worst."""
-    told_of: set[int] = set()
-    for (site, _type, _number), one in _seen(record).items():
+    told_of, seen = set[int](), _seen(record)
+    for (site, kind, number), one in seen.items():
+        one.others = any(key[:2] == (site, kind) and key[2] != number for key in seen)
         if len(one.flat) >= _LEAST and not one.open and site not in told_of:
             told_of.add(site)
             yield _finding(record, site, one)
@@ -289,7 +295,7 @@ def _finding(record: Record, site: int, one: _Seen) -> Finding:
     made = None if data is None else lookup(record).tensors[data[0]].site
     if data is not None and made is not None:
         advice = f"`{called(record, data[0])}` has values of about {data[1]:.1g}: scale them to mean 0 and deviation 1."
-    written = None if start is not None or one.module is None else _made_at(record, site, one)
+    written = _made_at(record, site, one) if start is None and one.module is not None and one.others else None
     place = site if start is None else start.site
     region = None if value is None or place != site else region_in(record, row.source, value)
     return told(

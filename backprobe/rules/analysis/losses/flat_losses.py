@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.arrivals import came_to, sent_along
 from backprobe.rules.analysis.graph.reach import leaves_behind
-from backprobe.rules.analysis.graph.walks import RESHAPES, op, operands
+from backprobe.rules.analysis.graph.walks import RESHAPES, op, op_of, operands
 from backprobe.rules.analysis.modules.module_sites import calls_by_number
 from backprobe.rules.analysis.modules.training_modes import parameters_in
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
@@ -48,7 +48,7 @@ class FlatLoss:
 def flat_losses(record: Record) -> tuple[FlatLoss, ...]:
     """All of them, one for each statement."""
     found: dict[tuple[int, str], list[tuple[BackwardCall, float]]] = {}
-    for node in nodes_like(record, lambda kind: kind.partition("Backward")[0] in _WORST):
+    for node in nodes_like(record, lambda kind: op_of(kind) in _WORST):
         rows = found.setdefault((node.site, op(node)), []) if node.site is not None else []
         if node.site is not None and len(rows) < _MOST:
             rows += _sent(record, node)

@@ -147,6 +147,8 @@ def _opened_around(record: Record, site: int) -> tuple[Ending, int, int] | None:
         node = statement(record, site_of(record, row.site)) if is_open and row.site is not None else None
         is_off = row.kind in ("grad", "inference") and row.after == ("False" if row.kind == "grad" else "True")
         if is_off and row.how == "decorator" and node is not None:
+            if any(one.grad_mode for one in record.moments if one.site == site):
+                return None  # it runs with gradients too: what is decorated is an evaluation
             found = _decorator(record, site_of(record, row.site or 0).source, node)
             if found is None:
                 return None

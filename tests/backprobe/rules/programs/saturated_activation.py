@@ -4,12 +4,12 @@ RAW = """
 import torch
 from torch import nn
 torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 3)){mark}
+net = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 3))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 pixels = torch.randint(0, 256, (16, 64)).float()
 for _ in range({turns}):
     x = {x}
-    out = net(x)
+    out = net(x){mark}
     loss = {loss}
     optimizer.zero_grad()
     loss.backward()
