@@ -235,7 +235,11 @@ def compare(folder: Path, asked: argparse.Namespace) -> int:
     print("plain:", counts(plain), flush=True)
     print("plain again:", counts(again), "; not compared:", sorted(unsure) or "nothing", flush=True)
     if not plain.tests:
-        print("no test ran: is every package there that the suite imports? `make suite` installs them.", *plain.broken, sep="\n")
+        print(
+            "no test ran: is every package there that the suite imports? `make suite` installs them.",
+            *plain.broken,
+            sep="\n",
+        )
         return 1
     wrong = len(plain.broken)
     print(*plain.broken, sep="\n")

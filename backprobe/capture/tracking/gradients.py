@@ -24,8 +24,8 @@ WHOLE_EVERY: Final = 10
 """Of this many steps one has the norm of long gradients."""
 
 STRIPES: Final = 50
-"""In the other steps one of so many stripes of them is read, each time another: reading all of them in each step made that
-of an MLP of 0.7 million weights 1.6 % longer, and a tenth of them still 1.0 %."""
+"""In the other steps one of so many stripes of them is read, each time another: reading all of them in each step made
+that of an MLP of 0.7 million weights 1.6 % longer, and a tenth of them still 1.0 %."""
 
 
 class Look(NamedTuple):
