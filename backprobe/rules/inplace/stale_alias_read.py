@@ -103,7 +103,7 @@ from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Binding, InplaceEvent, Operation, Record, Site
+    from backprobe.record import Binding, InplaceEvent, Record, Site
 
 RULE = Rule(
     name="stale-alias-read",
@@ -214,7 +214,7 @@ def _read_after(record: Record, event: InplaceEvent, older: Binding, changed: st
         return None
     if _is_walked(record, event.tensor):
         return reads[older.name]
-    if not (older.name.isidentifier() and changed.isidentifier()) or not _is_data(record, event):
+    if not (older.name.isidentifier() and changed.isidentifier()) or not _is_untracked(record, event):
         return None
     if any(_gives_both(statement(record, site_of(record, site)), older.name, changed) for site in pairs):
         return next(iter(pairs))
@@ -233,7 +233,7 @@ def _silent_returns(record: Record) -> dict[str, list[Site]]:
     return found
 
 
-def _is_data(record: Record, event: InplaceEvent) -> bool:
+def _is_untracked(record: Record, event: InplaceEvent) -> bool:
     """It has no history and never had a gradient."""
     row, state = lookup(record).tensors[event.tensor], state_at(record, event.tensor, event.moment)
     return row.role is None and (state is None or (not state.requires_grad and state.grad == "none"))
@@ -253,20 +253,8 @@ def _gives_both(node: ast.stmt | None, one: str, other: str) -> bool:
 
 def _goes_into_tracked(record: Record, tensor: int, site: int) -> bool:
     """An operation of the statement takes the tensor in and gives something with a history."""
-    return any(row.requires_grad and tensor in operands_below(record)[row.operation] for row in _at(record, site))
-
-
-def _at(record: Record, site: int) -> list[Operation]:
-    return _operations(record).get(site, [])
-
-
-@table
-def _operations(record: Record) -> dict[int, list[Operation]]:
-    """The operations of each statement."""
-    found: dict[int, list[Operation]] = {}
-    for row in record.operations:
-        found.setdefault(row.statement, []).append(row)
-    return found
+    rows = (row for row in record.operations if row.statement == site and row.requires_grad)
+    return any(tensor in operands_below(record)[row.operation] for row in rows)
 
 
 def _is_walked(record: Record, tensor: int) -> bool:

@@ -118,9 +118,7 @@ from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import region_in, site_at, site_of, statement, value_of
-from backprobe.rules.analysis.tensors.parents import made_by
-from backprobe.rules.analysis.tensors.value_origins import extreme_start
-from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.tensors.value_origins import extreme_start, unscaled_batch
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
@@ -146,10 +144,6 @@ _KINDS = {"TanhBackward0": "tanh", "SigmoidBackward0": "sigmoid"}
 
 
 _MODULES = frozenset({"Tanh", "Sigmoid"})
-_UNSCALED = 20.0
-"""Root mean square of data that is taken for unscaled: of the order of 1 is what layers start for."""
-_TAKE = frozenset({"[]", "index_select", "to", "float", "view", "reshape", "flatten", "unsqueeze", "squeeze"})
-"""Operations that hand on elements of data as they are."""
 
 
 @dataclass(slots=True)
@@ -248,41 +242,6 @@ def _made_at(record: Record, site: int, one: _Seen) -> tuple[int, Region] | None
     return None
 
 
-def _unscaled(record: Record, site: int) -> tuple[int, float] | None:
-    """The data without a history that go into the statement, where they are far beyond the order of 1.
-
-    The tensor that batches were taken of, and the root mean square of a batch.
-    """
-    for row in record.operations:
-        for tensor in row.operands if row.statement == site and row.requires_grad else ():
-            state = state_at(record, tensor, row.moment or 0)
-            measured = None if state is None or state.requires_grad else state.value
-            if measured is None or measured.norm is None or lookup(record).tensors[tensor].role is not None:
-                continue
-            size = measured.norm / max(measured.counted, 1) ** 0.5
-            if size > _UNSCALED:
-                return _taken_of(record, tensor), size
-    return None
-
-
-def _taken_of(record: Record, tensor: int) -> int:
-    """The tensor whose rows a batch is: `x` of `x[rows]`, also where a generator gave that away without a name."""
-    tensors, seen = lookup(record).tensors, set[int]()
-    while tensor not in seen:
-        seen.add(tensor)
-        one, made = tensors[tensor], made_by(record).get(tensor)
-        rows = [made] if made is not None else [row for row in record.operations if (row.moment or 0) <= one.moment]
-        above = [
-            given
-            for row in rows
-            for given in row.operands
-            if row.function.rpartition(".")[2] in _TAKE and given < tensor
-            if tensors[given].dtype == one.dtype and (tensors[given].shape or ())[1:] == (one.shape or ())[1:]
-        ]
-        tensor = above[-1] if above else tensor
-    return tensor
-
-
 def _finding(record: Record, site: int, one: _Seen) -> Finding:
     row = site_of(record, site)
     name = row.targets[0] if row.targets else one.kind
@@ -291,7 +250,7 @@ def _finding(record: Record, site: int, one: _Seen) -> Finding:
     advice = "Scale the inputs to mean 0 and deviation 1, or put a norm before it."
     if start is not None:
         advice = f"This statement gives `{called(record, start.tensor)}` its values: start it with a smaller scale."
-    data = _unscaled(record, site) if start is None else None
+    data = unscaled_batch(record, site) if start is None else None
     made = None if data is None else lookup(record).tensors[data[0]].site
     if data is not None and made is not None:
         advice = f"`{called(record, data[0])}` has values of about {data[1]:.1g}: scale them to mean 0 and deviation 1."
