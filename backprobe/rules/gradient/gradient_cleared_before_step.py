@@ -127,7 +127,11 @@ def _filled(span: Span) -> int:
 
 
 def _cleared(record: Record, update: Update, start: int) -> list[Span]:
-    """The gradients that were cleared unread since the last update, if the update found no other at all."""
+    """The gradients that were cleared unread since the last update, if the update found no other at all.
+
+    One that another optimizer used before it was cleared is not lost: a step that wraps another one, as of SAM, ends
+    after that one's clear, and an optimizer of the wrong parameters finds what their own has used.
+    """
     found: list[Span] = []
     for tensor in sorted(update.tensors):
         spans = grad_spans(record).get(tensor, ())
@@ -136,6 +140,8 @@ def _cleared(record: Record, update: Update, start: int) -> list[Span]:
         first = bisect_right(spans, start, key=_filled)
         since = spans[first : bisect_left(spans, update.moment, lo=first, key=_filled)]
         if any(span.cleared is None or (span.reads and _is_written(record, tensor, span, update)) for span in since):
+            return []
+        if any(span.updates for span in since[-1:]):
             return []
         found += since[-1:]
     return found

@@ -143,7 +143,10 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _lost(record: Record, tensor: int, steps: list[Update]) -> list[Span]:
-    """The gradients of a leaf that were cleared unused, where every step had the same number of them; else none."""
+    """The gradients of a leaf that were cleared unused, where every step had the same number of them; else none.
+
+    A step before which no gradient was seen is left out: the recorder did not look at it, or the leaf took no part.
+    """
     every = grad_spans(record).get(tensor, ())
     found: list[Span] = []
     counts: list[int] = []
@@ -151,7 +154,9 @@ def _lost(record: Record, tensor: int, steps: list[Update]) -> list[Span]:
     for step in steps:
         inside = [span for span in every if start < span.filled.moment <= step.moment]
         start = step.moment
-        dropped = [span for span in inside if not span.updates and _is_lost(record, span)]
+        if not inside:
+            continue
+        dropped = [span for span in inside if not span.updates and _is_lost(record, span, inside[-1])]
         if len(inside) < 2 or len(dropped) != len(inside) - 1:
             return []
         counts.append(len(dropped))
@@ -161,10 +166,11 @@ def _lost(record: Record, tensor: int, steps: list[Update]) -> list[Span]:
     return found if len(counts) >= LEAST_STEPS and len(set(later)) == 1 else []
 
 
-def _is_lost(record: Record, span: Span) -> bool:
+def _is_lost(record: Record, span: Span, kept: Span) -> bool:
     """Cleared, never read, and its backward call gave nothing to any other leaf that was used.
 
-    What an optimizer used inside its own step, as LBFGS does between two calls of its closure, is not lost.
+    A leaf that adds up the gradients of this call and of the one that is kept is no such use. What an optimizer used
+    inside its own step, as LBFGS does between two calls of its closure, is not lost.
     """
     if span.cleared is None or span.cleared.site is None or span.reads or span.filled.call is None:
         return False
@@ -173,7 +179,10 @@ def _is_lost(record: Record, span: Span) -> bool:
         return False
     for tensor, others in grad_spans(record).items():
         for other in others:
-            if tensor != span.tensor and other.filled.call == span.filled.call and (other.updates or other.reads):
+            if tensor == span.tensor or other.filled.moment > span.filled.moment or not (other.updates or other.reads):
+                continue
+            calls = [row.call for row in other.arrivals]
+            if span.filled.call in calls and kept.filled.call not in calls:
                 return False
     return True
 

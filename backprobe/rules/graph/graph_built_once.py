@@ -3,6 +3,8 @@
 What it finds:
     A backward call raised because a part of its graph was made before the loop, and the call of the first turn freed
     it. The finding stands at the statement that made it; related are its use in the loop and the call that raised.
+    Or nothing raises, as the value is detached: `alpha = log_alpha.exp().detach()` before the loop, while an optimizer
+    steps on `log_alpha` in it, and the losses read `alpha`.
 
 Why it matters:
     The program stops in its second turn. With `retain_graph=True` it would run and be wrong: the parameters move, while
@@ -52,6 +54,18 @@ Near miss: the table is a constant
         loss.backward()
         optimizer.step()
 
+Near miss: a distance to where training began
+    import torch
+
+    scale = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([scale], lr=0.1)
+    start = scale.exp().detach()
+    for x in torch.ones(3, 3):
+        loss = ((x * scale.exp()).sum() - 1).pow(2) + (scale.exp() - start).pow(2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
     A program that walks one loss twice without changing a parameter between is BP301's: nothing says that the loop was
     to compute it anew. A part that was never bound to a name is not followed.
@@ -65,9 +79,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, walked_again
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.training.stale_values import StaleValue, stale_values
 from backprobe.rules.framework.finding import Finding
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -91,6 +109,29 @@ def check(record: Record) -> Iterator[Finding]:
     for again in walked_again(record):
         if again.cause == "built-once" and again.carried is not None:
             yield _finding(record, again, again.carried)
+    for stale in stale_values(record):
+        yield _of_constant(record, stale)
+
+
+def _of_constant(record: Record, one: StaleValue) -> Finding:
+    who, name = together(record, [one.leaf]), one.name
+    finding = told(
+        record,
+        RULE,
+        one.site,
+        (
+            f"`{name}` is computed once from {who}, which an optimizer changes in every turn.",
+            f"What the losses read as `{name}` is the value from before the first step.",
+            "Compute it in the loop.",
+        ),
+        binding=name,
+        moments=[one.moment],
+        related=(("each turn reads it here", one.read), ("this step changes what it was made of", one.step)),
+        evidence={"leaf": one.leaf, "updates": one.updates, "assumed": f"{name} is to follow"},
+        tensors=[one.leaf],
+        level="warning",
+    )
+    return msgspec.structs.replace(finding, confidence="likely")
 
 
 def _finding(record: Record, again: WalkedAgain, carried: Carried) -> Finding:

@@ -2,7 +2,8 @@
 
 What it finds:
     `autograd.grad` was called without `create_graph=True`, and what it returned is differentiated again, or goes by
-    arithmetic into a value that is. The finding stands at that first call; related is where the gradient is used.
+    arithmetic into a value that is. Or what an optimizer steps on is reached through that gradient alone, and gets
+    none. The finding stands at that first call; related is where the gradient is used.
 
 Why it matters:
     A gradient without history is a constant. A penalty made of it adds a number to the loss and nothing to any
@@ -124,12 +125,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of
+from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of, lost_with
 from backprobe.rules.analysis.graph.reach import between, reaches
 from backprobe.rules.analysis.graph.roots import raised_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import dotted, goes_in, summands
 from backprobe.rules.analysis.source.expressions import keyword, with_keyword
+from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import is_same_statement, region_in, site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
@@ -151,7 +153,7 @@ RULE = Rule(
     confidence="likely",
     fix="safe",
     needs=("backward", "binding", "parents", "node", "raised"),
-    explains=("gradient-not-derivative", "grad-of-unused-input"),
+    explains=("gradient-not-derivative", "grad-of-unused-input", "step-without-gradient", "grad-read-when-none"),
 )
 
 MAX_CALLS: Final = 20
@@ -165,12 +167,14 @@ class _Use:
     Attributes:
         site: The statement that takes it in. binding: the name that the gradient, or what was made of it, has there.
         level: An uncaught exception makes it an error.
+        leaves: What is trained through the gradient alone, and so never gets one.
     """
 
     site: int
     binding: str
     level: Level
     raised: bool
+    leaves: tuple[int, ...] = ()
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -184,11 +188,20 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         flow = flow_of(record, call)
         constants = flow.constants | _constants(record, call)
-        use = _differentiated_again(record, call, constants)
+        use = _differentiated_again(record, call, constants) or _idle(record, call, constants)
         if use is None and not _is_slope_of_constants(record, call):
             use = _reaches_root(record, call, constants, flow)
-        if use is not None and (use.raised or not _is_weight(record, call, use)):
+        if use is not None and (use.raised or use.leaves or not _is_weight(record, call, use)):
             yield _finding(record, call, site_of(record, call.site), use, constants)
+
+
+def _idle(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
+    """What an optimizer steps on is reached through the gradient alone: weights of examples, a learned loss."""
+    found = [(leaf, one) for leaf, one in lost_with(record).items() if one.call == call.call]
+    if not found:
+        return None
+    name, leaves = _first_name(constants), tuple(leaf for leaf, _one in found)
+    return _Use(site=found[0][1].taken, binding=name, level=RULE.severity, raised=False, leaves=leaves)
 
 
 def _is_slope_of_constants(record: Record, call: BackwardCall) -> bool:
@@ -504,6 +517,8 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         if use.raised
         else "No gradient flows through it: a term of the loss made of it alone trains nothing."
     )
+    if use.leaves:
+        effect = f"No gradient flows through it to {together(record, use.leaves)}, and none comes another way."
     fixes: tuple[Fix, ...] = ()
     if node is not None:
         edit = with_keyword(record, site, node, "create_graph", "True")
@@ -526,7 +541,9 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         },
         fixes=fixes,
         occurrences=Occurrences(first_step=step, last_step=step),
-        subject=Subject(facts=(("call", call.call),), moment=call.moment_before),
+        subject=Subject(
+            facts=(("call", call.call), *(("tensor", leaf) for leaf in use.leaves)), moment=call.moment_before
+        ),
     )
 
 

@@ -4,6 +4,8 @@ What it finds:
     `module.requires_grad = False`, a misspelt flag such as `p.require_grad = False`, or a comparison in place of an
     assignment, `p.requires_grad == False`. The parameters still require grad afterwards. Or the same with `True` or a
     variable, after which they are as frozen, or as trained, as before. The finding stands at that statement.
+    Or a loop that sets the flag runs over an iterator that was walked before, and never turns: then it stands where the
+    iterator is made.
 
 Why it matters:
     What was to be frozen is trained all the same, or what was to be trained again stays frozen, and nothing says so.
@@ -84,10 +86,12 @@ from backprobe.rules.analysis.calls.handed_modules import module_called, modules
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number, outermost_call
 from backprobe.rules.analysis.modules.second_names import held_by, module_names
 from backprobe.rules.analysis.modules.training_modes import inside
+from backprobe.rules.analysis.optimizers.used_up_iterators import UsedUp, used_up_loops
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.scopes import target_names
-from backprobe.rules.analysis.source.syntax import Tree, region_in, statement, trees
+from backprobe.rules.analysis.source.syntax import Tree, region_in, site_at, statement, trees
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.locations import region_of
@@ -139,6 +143,62 @@ def check(record: Record) -> Iterator[Finding]:
         compared = _compared(record, site)
         if compared is not None:
             yield _finding_of_comparison(record, site, compared, moments.get(site.site, 0))
+    for used in used_up_loops(record):
+        value = _flag_set_in(used.loop)
+        place, loop = site_at(record, used.made), site_at(record, used.before)
+        if value is not None and place is not None and (not value or _stay_frozen(record)):
+            yield _finding_of_loop(record, place, loop, used, value=value)
+
+
+def _flag_set_in(loop: ast.For) -> bool | None:
+    """What a loop sets the flag of its own name to, if it does nothing else."""
+    named = set(target_names(loop.target))
+    node = loop.body[0] if len(loop.body) == 1 else None
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+        target, value = node.targets[0], node.value
+        is_flag = target.attr == _FLAG and ast.unparse(target.value) in named
+        return value.value if is_flag and isinstance(value, ast.Constant) and isinstance(value.value, bool) else None
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        given = [*call.args, *(one.value for one in call.keywords)]
+        if ast.unparse(call.func.value) in named and all(isinstance(one, ast.Constant) for one in given):
+            return all(getattr(one, "value", True) is True for one in given)
+    return None
+
+
+def _stay_frozen(record: Record) -> bool:
+    """Something that an optimizer holds required grad once, was frozen, and stayed so while the optimizer stepped."""
+    return any(_is_frozen_once(lookup(record).snapshots_of[tensor]) for tensor in in_optimizers(record))
+
+
+def _finding_of_loop(record: Record, place: Site, before: Site | None, used: UsedUp, *, value: bool) -> Finding:
+    moment = next((row.moment for row in record.moments if before is not None and row.site == before.site), 0)
+    fate = "What was to be trained from here on stays frozen." if value else "What was to be frozen is trained."
+    again = site_at(record, used.loop)
+    return told(
+        record,
+        RULE,
+        place.site,
+        (
+            f"`{used.name}` gives its elements once, as iterators do: the loop at line {used.loop.lineno} gets none.",
+            fate,
+            "Make it a list: `list(...)`.",
+        ),
+        binding=used.name,
+        moments=[moment],
+        related=(
+            ("this walks it", None if before is None else before.site),
+            ("this loop never turns", None if again is None else again.site),
+        ),
+        evidence={"attribute": _FLAG, "value": value},
+        fixes=(_as_list(record, place, used),),
+    )
+
+
+def _as_list(record: Record, place: Site, used: UsedUp) -> Fix:
+    region = region_in(record, used.source, used.made.value)
+    edit = replacement(record, place, region, f"list({ast.unparse(used.made.value)})")
+    return Fix(title="Make it a list", safety="safe", edits=(edit,))
 
 
 def _of_flag(record: Record, site: Site, target: ast.Attribute) -> set[int] | None:

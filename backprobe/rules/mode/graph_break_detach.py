@@ -79,6 +79,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.gradients.returned_gradients import lost_with
 from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break, value_text, without_call
 from backprobe.rules.analysis.graph.cuts import derived_from
 from backprobe.rules.analysis.graph.reach import reaches
@@ -118,8 +119,8 @@ FEW: Final = 3
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression that cuts trained parameters off for good."""
     for one in breaks_of(record, "detach"):
-        if _is_straight_through(record, one):
-            continue
+        if _is_straight_through(record, one) or (one.leaves and lost_with(record).keys() >= set(one.leaves)):
+            continue  # the second: what it trains is reached through a gradient whose history was not kept
         edit = _edit(record, one)
         yield told_break(
             record,

@@ -115,7 +115,7 @@ from backprobe.rules.analysis.source.syntax import (
     text_in,
     tree_of,
 )
-from backprobe.rules.analysis.tensors.parents import unnamed_from
+from backprobe.rules.analysis.tensors.parents import made_by, operands_below
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Fix
@@ -212,8 +212,9 @@ def _are_its_own(record: Record, row: WatchedCall, held: frozenset[int]) -> bool
 
 def _referred_to(record: Record, one: SecondName, held: frozenset[int]) -> tuple[int, str] | None:
     """What it gives untracked under the second name goes into a loss of the same parameters under the first."""
-    calls = (call for call in calls_of_modules(record).get(_first(record, one), ()) if call.grad_mode)
-    if not any(_is_used_tracked(record, one, call.site) for call in calls):
+    every = calls_of_modules(record).get(_first(record, one), ())
+    is_used = any(_is_used_tracked(record, one, call.site) for call in every if call.grad_mode)
+    if not is_used and (every or not _gives_tracked(record, one, held)):
         return None
     for row in record.bindings:
         node = statement_at(record, row.site)
@@ -233,6 +234,19 @@ def _first(record: Record, one: SecondName) -> int:
     held = held_by(record, one.module)
     others = (row.module for row in record.modules if row.module != one.module)
     return next((other for other in others if held_by(record, other) == held), one.module)
+
+
+def _gives_tracked(record: Record, one: SecondName, held: frozenset[int]) -> bool:
+    """A method that is called under the first name alone gives something tracked to a loss of the same parameters."""
+    for row in record.bindings:
+        node = statement_at(record, row.site)
+        state = state_at(record, row.tensor, row.moment)
+        if state is None or not state.requires_grad or not reads(node, one.first) or reads(node, one.name):
+            continue
+        for call in record.backward_calls:
+            if held & reaches(record)[call.call].leaves and row.tensor in _made_of(record, call.call):
+                return True
+    return False
 
 
 def _is_used_tracked(record: Record, one: SecondName, site: int | None) -> bool:
@@ -262,7 +276,9 @@ def _made_of(record: Record, call: int) -> frozenset[int]:
         while waiting:
             tensor = waiting.pop()
             below = {parent for row in index.bindings_of[tensor] for parent in row.parents}
-            new = (below | set(unnamed_from(record).get(tensor, ()))) - seen
+            made = made_by(record).get(tensor)  # of `loss, hits = self.loss(batch)` the binding knows the batch alone
+            below |= set() if made is None else set(operands_below(record)[made.operation])
+            new = below - seen
             seen |= new
             waiting += sorted(new)
         kept[call] = frozenset(seen)

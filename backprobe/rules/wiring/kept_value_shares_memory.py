@@ -3,6 +3,8 @@
 What it finds:
     A statement keeps `weight.detach()`, `p.data` or the parameter itself under a name. An optimizer steps, and then the
     program takes the difference of the two, or copies the kept one back. Both are one memory.
+    Or a list takes in a value turn by turn, a state, a weight, a state dict, that is one memory each time, written in
+    between.
 
 Why it matters:
     The change of the weights is always zero, the distance to the starting point too, and the best weights that are put
@@ -67,7 +69,7 @@ Near miss: it is only shown
 
 Blind spots:
     Values that are compared element by element in Python, or by functions of one's own without a difference, are not
-    followed. A whole `state_dict` that is loaded back is told by BP751.
+    followed, nor what a dict keeps by key. A whole `state_dict` that is loaded back is told by BP751.
 
 Source:
     torch.Tensor.detach in PyTorch's documentation; observed with torch 2.13.
@@ -83,6 +85,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at, tree_of, value_of
+from backprobe.rules.analysis.training.overwritten_values import Overwritten, overwritten_values
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.analysis.training.updates import updates_of
 from backprobe.rules.framework.finding import Fix
@@ -101,7 +104,7 @@ RULE = Rule(
     severity="warning",
     confidence="proven",
     fix="unsafe",
-    needs=("binding", "optimizer", "grad-life"),
+    needs=("binding", "optimizer", "grad-life", "version"),
 )
 
 _COMPARE: Final = frozenset({"-", "sub", "subtract", "dist", "allclose", "equal", "mse_loss", "copy_", "l1_loss"})
@@ -118,6 +121,8 @@ def check(record: Record) -> Iterator[Finding]:
                 found.setdefault(kept[0].site, []).append((kept[0], row, kept[1]))
     for site, rows in found.items():
         yield _finding(record, site, rows)
+    for one in overwritten_values(record):
+        yield _of_container(record, one)
 
 
 @table
@@ -161,6 +166,36 @@ def _moved_since(record: Record, bound: Binding, parameter: int, until: int) -> 
 def _first_runs(record: Record) -> dict[int, int]:
     """The first moment at which a statement bound anything, by statement."""
     return {row.site: row.moment for row in reversed(record.bindings)}
+
+
+def _of_container(record: Record, one: Overwritten) -> Finding:
+    """At the write, where it is arithmetic of the program; else where the memory was taken without a copy."""
+    site, text = _place(record, one), f"`{one.kept}`"
+    wrote = one.writes[0]
+    where = () if wrote.site == site else (("here it is changed in place", wrote.site),)
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{one.container}` keeps {text} turn by turn, and it is one memory each time: it is changed in place.",
+            "All that was kept holds the last values.",
+            "Keep a copy, as `.clone()` or `copy.deepcopy` gives it, or make a new tensor instead of the change.",
+        ),
+        binding=one.kept,
+        moments=sorted({event.moment for event in one.writes}),
+        related=(*where, ("here it is kept", None if one.site == site else one.site)),
+        evidence={"container": one.container, "kept": one.kept, "overwritten": len(one.writes)},
+        tensors=one.tensors[:16],
+    )
+
+
+def _place(record: Record, one: Overwritten) -> int:
+    wrote = {event.site for event in one.writes if event.done_by == "statement"}
+    node = statement_at(record, one.writes[0].site) if len(wrote) == 1 else None
+    if isinstance(node, ast.AugAssign) and one.writes[0].site is not None:
+        return one.writes[0].site
+    return one.site if one.taken is None else one.taken
 
 
 def _finding(record: Record, site: int, rows: list[tuple[Binding, Operation, int]]) -> Finding:

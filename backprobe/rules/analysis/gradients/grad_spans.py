@@ -3,6 +3,7 @@
 empty -> filled      populate, or assigned
 filled -> filled     accumulate, modified in place
 filled -> empty      set-none; zeroed in place
+filled -> filled     accumulate, where a step that was not recorded whole wrote the gradient before: a new one
 """
 
 from __future__ import annotations
@@ -74,13 +75,28 @@ def _spans(record: Record, rows: list[LeafGrad]) -> list[Span]:
             found.append(Span(row.tensor, row))
         elif row.kind in _ADDS:
             # after a zeroing in place the next call adds to zeros: a new gradient
-            found.append(Span(row.tensor, row)) if last is None else last.added.append(row)
+            is_new = last is None or _is_written_unseen(record, last, row)
+            found.append(Span(row.tensor, row)) if last is None or is_new else last.added.append(row)
         elif row.kind in ("modified-in-place", "assigned") and last is not None:
             if _is_zero(record, row):
                 last.cleared, last.zeroed = row, True
             else:
                 last.changed.append(row)
     return found
+
+
+def _is_written_unseen(record: Record, last: Span, row: LeafGrad) -> bool:
+    """Something that was not recorded wrote the gradient since: a clear in place, between sampled steps."""
+    before = max((last.filled, *last.added[-1:], *last.changed[-1:]), key=lambda one: one.n)
+    jumped = None not in (before.version_after, row.version_before) and before.version_after != row.version_before
+    first, second = lookup(record).moments[before.moment].step, lookup(record).moments[row.moment].step
+    return jumped and any(number in _not_whole(record) for number in range(first, second + 1))
+
+
+@table
+def _not_whole(record: Record) -> frozenset[int]:
+    """The steps that were not recorded from their begin: between samples, or one in which recording began again."""
+    return frozenset(row.step for row in record.steps if not row.sampled or row.why == "loop-left")
 
 
 def _is_zero(record: Record, row: LeafGrad) -> bool:

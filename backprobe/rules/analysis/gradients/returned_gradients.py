@@ -6,12 +6,15 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.graph.breaks import steps_after
+from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.arithmetic import imported_from_torch
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import statement_at, tree_of
 from backprobe.rules.analysis.tensors.parents import is_detached
 from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, with_gradient
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -61,6 +64,47 @@ def flow_of(record: Record, call: BackwardCall) -> Flow:
         else:
             flow.constants.setdefault(row.tensor, _name(record, row.tensor))
     return flow
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The call whose gradient has no history, and the statement that took it into what is walked for a step."""
+
+    call: int
+    taken: int
+
+
+@table
+def lost_with(record: Record) -> dict[int, Lost]:
+    """The leaves that an optimizer steps on, and that only gradients without a history lead to: by leaf.
+
+    The weights of examples in an inner loss: a step on them is all that the outer loss is for, and none ever came.
+    """
+    held = in_optimizers(record)
+    idle = held.keys() - with_gradient(record)
+    found: dict[int, Lost] = {}
+    for call in record.backward_calls if idle else ():
+        asked = {root.tensor for root in call.inputs or ()}
+        behind = (reaches(record)[call.call].leaves & idle) - asked - found.keys()
+        if behind and not call.accumulate_grad and not call.create_graph and call.outcome == "finished":
+            flow = flow_of(record, call)
+            for leaf in sorted(behind):
+                taken = _walked_for(record, call, flow, held[leaf])
+                if taken is not None:
+                    found[leaf] = Lost(call.call, taken)
+    return found
+
+
+def _walked_for(record: Record, call: BackwardCall, flow: Flow, optimizers: list[int]) -> int | None:
+    """The statement that took the gradient into what a later call walks, before one of these optimizers steps."""
+    nodes = {made.node: row for one, row in flow.taken.items() if (made := lookup(record).node_of.get(one)) is not None}
+    for later in record.backward_calls if nodes else ():
+        if later.call > call.call and later.accumulate_grad and not steps_after(record, later).isdisjoint(optimizers):
+            met = reaches(record)[later.call].met
+            taken = next((row.statement for node, row in nodes.items() if node in met), None)
+            if taken is not None:
+                return taken
+    return None
 
 
 @table

@@ -137,12 +137,25 @@ def _grad_off_at(record: Record, site: int) -> Ending | None:
 
 
 def _opened_around(record: Record, site: int) -> tuple[Ending, int, int] | None:
-    """The `with` of a caller that had gradients off when a statement first ran so: as an ending, its file, and when."""
+    """The `with`, or the decorator of a function, that a caller had gradients off by when a statement first ran so.
+
+    As an ending, its file, and when.
+    """
     moments = [row.moment for row in record.moments if row.site == site and not row.grad_mode]
     for row in reversed(record.modes) if moments else ():
         is_open = row.moment is not None and row.moment <= moments[0] and (row.until is None or moments[0] <= row.until)
         node = statement(record, site_of(record, row.site)) if is_open and row.site is not None else None
-        if row.kind == "grad" and row.after == "False" and row.how == "with" and isinstance(node, ast.With):
+        is_off = row.kind in ("grad", "inference") and row.after == ("False" if row.kind == "grad" else "True")
+        if is_off and row.how == "decorator" and node is not None:
+            if any(one.grad_mode for one in record.moments if one.site == site):
+                return None  # it runs with gradients too: what is decorated is an evaluation
+            found = _decorator(record, site_of(record, row.site or 0).source, node)
+            if found is None:
+                return None
+            source, part = found
+            how = f"`{last_name(part.func if isinstance(part, ast.Call) else part)}`"
+            return Ending(kind="no-grad", node=part, how=how), source, moments[0]
+        if is_off and row.how == "with" and isinstance(node, ast.With):
             part = _switch(node)
             if part is None:
                 return None
@@ -157,6 +170,18 @@ def _switch(node: ast.With) -> ast.expr | None:
     if len(given) == 1:
         return given[0]
     return next((one for one in given if last_name(one.func if isinstance(one, ast.Call) else one) in SWITCHES), None)
+
+
+def _decorator(record: Record, source: int, node: ast.stmt) -> tuple[int, ast.expr] | None:
+    """The decorator that has gradients off, of a function that a statement calls; with its file."""
+    for part in ast.walk(node):
+        called = last_name(part.func) if isinstance(part, ast.Call) else ""
+        files = {source: names(record)[source], **names(record)} if called and source in names(record) else {}
+        for number, file in files.items():
+            for decorator in (one for function in file.functions.get(called, ()) for one in function.decorator_list):
+                if last_name(decorator.func if isinstance(decorator, ast.Call) else decorator) in SWITCHES:
+                    return number, decorator
+    return None
 
 
 @table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.record import NAMED
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.modules.training_modes import inside
-from backprobe.rules.analysis.source.syntax import method_called, statement_at
+from backprobe.rules.analysis.source.syntax import method_called, site_of, statement_at
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def _copied(record: Record) -> Iterator[SecondName]:
     for rows in module_names(record).values():
         row = rows[0]
         value = _given(record, row)
+        while isinstance(value, ast.Call) and method_called(value) in _RETURNS_ITSELF:
+            value = value.func.value if isinstance(value.func, ast.Attribute) else None
         if not isinstance(value, ast.Call) or len(value.args) != 1:
             continue
         if method_called(value) == "copy":
@@ -136,11 +138,42 @@ def _held(record: Record, module: int) -> frozenset[int]:
     kept = _kept(record)
     if module not in kept:
         numbers = {module}
-        for call in calls_of_modules(record).get(module, ())[:1]:
+        calls = calls_of_modules(record).get(module, ())
+        for call in calls[:1]:
             numbers |= {one.module for one in inside(record, call)}
+        for part in () if calls else parts_of_class(record, module):
+            numbers |= {
+                one.module for call in calls_of_modules(record).get(part, ())[:1] for one in inside(record, call)
+            }
+            numbers.add(part)
         rows = (row for one in record.modules if one.module in numbers for row in one.parameters)
         kept[module] = frozenset(row.tensor for row in rows if row.tensor is not None)
     return kept[module]
+
+
+def parts_of_class(record: Record, module: int) -> tuple[int, ...]:
+    """The parts of a module that itself is never called, only methods of it: what its class's `__init__` names.
+
+    None where the class was made more than once: which parts belong to which is not known then.
+    """
+    cls = next((one.cls for one in record.modules if one.module == module and one.user_code), None)
+    return () if cls is None else _parts(record).get(cls, ())
+
+
+@table
+def _parts(record: Record) -> dict[str, tuple[int, ...]]:
+    """By class the modules that its `__init__` gave names, where each of its statements named one."""
+    found: dict[str, dict[int, list[int]]] = {}
+    for module, rows in module_names(record).items():
+        for row in rows:
+            cls, _, method = site_of(record, row.site).function.rpartition(".")
+            if method == "__init__" and row.name.startswith(_SELF):
+                found.setdefault(cls.rpartition(".")[2], {}).setdefault(row.site, []).append(module)
+    return {
+        cls: tuple(one for named in sites.values() for one in named)
+        for cls, sites in found.items()
+        if all(len(named) == 1 for named in sites.values())
+    }
 
 
 def held_by(record: Record, module: int) -> frozenset[int]:

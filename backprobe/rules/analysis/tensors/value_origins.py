@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.modules.parameter_uses import owners
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import method_called, parts_of, region_in, statement, statement_at
+from backprobe.rules.analysis.tensors.parents import made_by
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
 
@@ -27,6 +28,11 @@ _MOST_BIAS: Final = 1.0
 
 _MOST_GAIN: Final = 5.0
 """By how much a layer starts to scale: torch's own within 1/sqrt(3), Glorot's and He's within sqrt(2)."""
+
+_UNSCALED: Final = 20.0
+"""Root mean square of data that is taken for unscaled: of the order of 1 is what layers start for."""
+_TAKE: Final = frozenset({"[]", "index_select", "to", "float", "view", "reshape", "flatten", "unsqueeze", "squeeze"})
+"""Operations that hand on elements of data as they are."""
 
 _HALF: Final = frozenset({"float16", "half"})
 
@@ -207,3 +213,38 @@ def switched_off(record: Record, leaf: int, moment: int) -> Switch | None:
             found = None
         before = row.requires_grad
     return found
+
+
+def unscaled_batch(record: Record, site: int) -> tuple[int, float] | None:
+    """The data without a history that go into the statement, where they are far beyond the order of 1.
+
+    The tensor that batches were taken of, and the root mean square of a batch.
+    """
+    for row in record.operations:
+        for tensor in row.operands if row.statement == site and row.requires_grad else ():
+            state = state_at(record, tensor, row.moment or 0)
+            measured = None if state is None or state.requires_grad else state.value
+            if measured is None or measured.norm is None or lookup(record).tensors[tensor].role is not None:
+                continue
+            size = measured.norm / max(measured.counted, 1) ** 0.5
+            if size > _UNSCALED:
+                return _taken_of(record, tensor), size
+    return None
+
+
+def _taken_of(record: Record, tensor: int) -> int:
+    """The tensor whose rows a batch is: `x` of `x[rows]`, also where a generator gave that away without a name."""
+    tensors, seen = lookup(record).tensors, set[int]()
+    while tensor not in seen:
+        seen.add(tensor)
+        one, made = tensors[tensor], made_by(record).get(tensor)
+        rows = [made] if made is not None else [row for row in record.operations if (row.moment or 0) <= one.moment]
+        above = [
+            given
+            for row in rows
+            for given in row.operands
+            if row.function.rpartition(".")[2] in _TAKE and given < tensor
+            if tensors[given].dtype == one.dtype and (tensors[given].shape or ())[1:] == (one.shape or ())[1:]
+        ]
+        tensor = above[-1] if above else tensor
+    return tensor

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.breaks import Break, breaks, site_around
+from backprobe.rules.analysis.graph.walks import node_of, walked
 from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.source.data_flow_steps import Arrival
@@ -111,12 +112,15 @@ def _is_value(record: Record, node: ast.expr, calls: list[BackwardCall]) -> bool
         seen: set[int] = set()
         waiting = [row]
         while waiting and len(seen) < _MOST:
-            for one in takers(record, waiting.pop()):
+            taken = waiting.pop()
+            for one in takers(record, taken):
                 name = one.function.rpartition(".")[2]
                 if one.operation in seen:
                     continue
                 seen.add(one.operation)
-                if name == "log_prob":
+                if name == "log_prob" and _is_receiver(taken, one):
+                    is_used = is_used or (one.requires_grad is True and _goes_into(record, one, calls))
+                elif name == "log_prob":
                     if _is_weighed(record, one):
                         return False
                 elif not one.requires_grad:
@@ -124,6 +128,12 @@ def _is_value(record: Record, node: ast.expr, calls: list[BackwardCall]) -> bool
                 elif name in _THROUGH or expression_of(record, one) in called_modules(record):
                     is_used = is_used or _goes_into(record, one, calls)
     return is_used
+
+
+def _is_receiver(taken: Operation, scored: Operation) -> bool:
+    """`decode(z).log_prob(x)`: what was made of the sample is the distribution that data are scored by."""
+    is_called_on = (taken.line, taken.col) == (scored.line, scored.col)
+    return is_called_on and taken.operation in scored.inner and scored.function.startswith(".")
 
 
 def _goes_into(record: Record, made: Operation, calls: list[BackwardCall]) -> bool:
@@ -137,15 +147,18 @@ def _goes_into(record: Record, made: Operation, calls: list[BackwardCall]) -> bo
         further = [one for one in takers(record, row) if one.operation not in seen and one.requires_grad is not False]
         seen.update(one.operation for one in further)
         waiting += further
-    return not sites or any(call.site in sites for call in calls)
+    if not sites:  # a result that no backward call walks is looked at only
+        return made.tensor is None or node_of(record, made.tensor) in walked(record)
+    return any(call.site in sites for call in calls)
 
 
 def _is_weighed(record: Record, scored: Operation) -> bool:
     """A `log_prob` is multiplied by a tensor further on, or goes into a list, behind which it is not followed."""
     waiting, seen = [scored], set[int]()
     while waiting and len(seen) < _MOST:
-        rows = takers(record, waiting.pop())
-        if not rows and scored.requires_grad:
+        taken = waiting.pop()
+        rows = takers(record, taken)
+        if not rows and scored.requires_grad and not _is_seen_through(record, taken):
             return True
         for one in rows:
             name = one.function.rpartition(".")[2]
@@ -157,6 +170,14 @@ def _is_weighed(record: Record, scored: Operation) -> bool:
             if name in SUMS or name in PRODUCTS or name == "exp":
                 waiting.append(one)
     return False
+
+
+def _is_seen_through(record: Record, last: Operation) -> bool:
+    """What nothing takes is a root itself, or no backward call walks it: it is printed, or kept for a curve."""
+    if last.tensor is None:
+        return False
+    roots = {root.tensor for call in record.backward_calls for root in call.roots}
+    return last.tensor in roots or node_of(record, last.tensor) not in walked(record)
 
 
 def _is_fitted(record: Record, node: ast.expr) -> bool:

@@ -406,4 +406,213 @@ for _ in range(3):
     loss=(model(x)-y).pow(2).mean(); opt.zero_grad(); loss.backward(); opt.step()
 print(net(x).mean())
 """,
+    "a shallow copy of a module of which only methods are called, in a trainer": """
+import copy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+        self.out = nn.Linear(8, 3)
+
+    def logits(self, x):
+        return self.out(self.body(x))
+
+    def logp(self, x, a):
+        return F.log_softmax(self.logits(x), -1).gather(1, a).squeeze(1)
+
+class Trainer:
+    def __init__(self, policy):
+        self.policy = policy
+        self.reference = copy.copy(policy)  # <- BP750
+        self.optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+
+    def loss(self, x, good, bad):
+        margin = self.policy.logp(x, good) - self.policy.logp(x, bad)
+        with torch.no_grad():
+            anchor = self.reference.logp(x, good) - self.reference.logp(x, bad)
+        return -F.logsigmoid(margin - anchor).mean(), (margin > anchor).float().mean()
+
+    def step(self, x, good, bad):
+        loss, hits = self.loss(x, good, bad)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return hits.item()
+
+trainer = Trainer(Policy())
+for x in torch.randn(4, 8, 4):
+    trainer.step(x, torch.zeros(8, 1, dtype=torch.long), torch.ones(8, 1, dtype=torch.long))
+""",
+    "a shallow copy that is put to eval in the same statement, in a function": """
+import copy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+        self.out = nn.Linear(8, 3)
+
+    def logits(self, x):
+        return self.out(self.body(x))
+
+    def logp(self, x, a):
+        return F.log_softmax(self.logits(x), -1).gather(1, a).squeeze(1)
+
+def train(policy, batches):
+    old = copy.copy(policy).eval()  # <- BP750
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for x in batches:
+        a = torch.zeros(len(x), 1, dtype=torch.long)
+        with torch.no_grad():
+            before = old.logp(x, a)
+        now = policy.logp(x, a)
+        loss = -(now - before).exp().clamp(0.8, 1.2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+policy = Policy()
+train(policy, torch.randn(4, 8, 4))
+""",
+    "a plain second name in a trainer, of a module of which only methods are called": """
+import copy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+        self.out = nn.Linear(8, 3)
+
+    def logits(self, x):
+        return self.out(self.body(x))
+
+    def logp(self, x, a):
+        return F.log_softmax(self.logits(x), -1).gather(1, a).squeeze(1)
+
+class Distiller:
+    def __init__(self, student):
+        self.student = student
+        self.teacher = student  # <- BP750
+        self.optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+
+    def fit(self, batches):
+        for x in batches:
+            with torch.no_grad():
+                wanted = self.teacher.logits(x).softmax(-1)
+            given = self.student.logits(x).log_softmax(-1)
+            loss = F.kl_div(given, wanted, reduction="batchmean")
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+Distiller(Policy()).fit(torch.randn(4, 8, 4))
+""",
+    "right: a deep copy of a module of which only methods are called": """
+import copy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+        self.out = nn.Linear(8, 3)
+
+    def logits(self, x):
+        return self.out(self.body(x))
+
+    def logp(self, x, a):
+        return F.log_softmax(self.logits(x), -1).gather(1, a).squeeze(1)
+
+policy = Policy()
+reference = copy.deepcopy(policy)
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    good, bad = torch.zeros(8, 1, dtype=torch.long), torch.ones(8, 1, dtype=torch.long)
+    margin = policy.logp(x, good) - policy.logp(x, bad)
+    with torch.no_grad():
+        anchor = reference.logp(x, good) - reference.logp(x, bad)
+    loss = -F.logsigmoid(margin - anchor).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "right: what was sampled before the step is scored by the policy itself": """
+import copy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+        self.out = nn.Linear(8, 3)
+
+    def logits(self, x):
+        return self.out(self.body(x))
+
+    def logp(self, x, a):
+        return F.log_softmax(self.logits(x), -1).gather(1, a).squeeze(1)
+
+class Agent:
+    def __init__(self):
+        self.policy = Policy()
+        self.optimizer = torch.optim.SGD(self.policy.parameters(), lr=0.1)
+
+    def learn(self, x, a):
+        with torch.no_grad():
+            old = self.policy.logp(x, a)
+        for _ in range(3):
+            now = self.policy.logp(x, a)
+            loss = -torch.min((now - old).exp(), (now - old).exp().clamp(0.8, 1.2)).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+agent = Agent()
+for x in torch.randn(3, 8, 4):
+    agent.learn(x, torch.zeros(8, 1, dtype=torch.long))
+""",
+    "right: a shallow copy that only shows the same weights with another head": """
+import copy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+        self.out = nn.Linear(8, 3)
+
+    def logits(self, x):
+        return self.out(self.body(x))
+
+    def logp(self, x, a):
+        return F.log_softmax(self.logits(x), -1).gather(1, a).squeeze(1)
+
+policy = Policy()
+view = copy.copy(policy)
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    a = torch.zeros(8, 1, dtype=torch.long)
+    loss = -policy.logp(x, a).mean() - view.logp(x.flip(0), a).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        print(view.logits(x).argmax(1).float().mean())
+""",
 }

@@ -274,4 +274,135 @@ for epoch in range(3):
     (out(student, x) - out(teacher, x)).pow(2).mean().backward()
     opt.step()
 """,
+    "heads are frozen by an iterator that is used up when they are to be thawed": """
+import itertools
+import torch
+from torch import nn
+
+class Learner:
+    def __init__(self):
+        self.q1, self.q2, self.pi = nn.Linear(3, 1), nn.Linear(3, 1), nn.Linear(2, 1)
+        self.heads = itertools.chain(self.q1.parameters(), self.q2.parameters())  # <- BP109
+        self.q_opt = torch.optim.SGD([*self.q1.parameters(), *self.q2.parameters()], lr=0.1)
+        self.pi_opt = torch.optim.SGD(self.pi.parameters(), lr=0.1)
+        self.trunk = nn.Parameter(torch.ones(2))
+        self.q_opt.add_param_group({"params": [self.trunk]})
+
+    def learn(self, x, y):
+        z = torch.cat([x * self.trunk, y], 1)
+        self.q_opt.zero_grad()
+        ((self.q1(z) - 1).pow(2) + (self.q2(z) + 1).pow(2)).mean().backward()
+        self.q_opt.step()
+        for p in self.heads:
+            p.requires_grad_(False)
+        z = torch.cat([x, self.pi(x)], 1)
+        self.pi_opt.zero_grad()
+        torch.min(self.q1(z), self.q2(z)).mean().backward()
+        self.pi_opt.step()
+        for p in self.heads:
+            p.requires_grad_(True)
+
+learner = Learner()
+for x in torch.randn(5, 8, 2):
+    learner.learn(x, x.sum(1, keepdim=True))
+""",
+    "an optimizer has walked what is to be frozen": """
+import torch
+from torch import nn
+
+body, head = nn.Linear(4, 3), nn.Linear(3, 1)
+lower = body.parameters()  # <- BP109
+optimizer = torch.optim.SGD([{"params": list(lower), "lr": 0.01}, {"params": head.parameters()}], lr=0.1)
+
+def train(batches):
+    for x in batches:
+        optimizer.zero_grad()
+        head(body(x)).pow(2).mean().backward()
+        optimizer.step()
+
+train(torch.randn(3, 8, 4))
+for p in lower:
+    p.requires_grad = False
+train(torch.randn(3, 8, 4))
+""",
+    "a generator of a function, frozen for a warm-up and never thawed": """
+import torch
+from torch import nn
+
+def fit(net, batches):
+    early = (p for name, p in net.named_parameters() if name.startswith("0."))  # <- BP109
+    for p in early:
+        p.requires_grad = False
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for turn, x in enumerate(batches):
+        if turn == 2:
+            for p in early:
+                p.requires_grad = True
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+
+fit(nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)), torch.randn(5, 8, 4))
+""",
+    "right: a list is walked as often as one likes": """
+import itertools
+import torch
+from torch import nn
+
+q1, q2, pi = nn.Linear(3, 1), nn.Linear(3, 1), nn.Linear(2, 1)
+heads = list(itertools.chain(q1.parameters(), q2.parameters()))
+q_opt, pi_opt = torch.optim.SGD(heads, lr=0.1), torch.optim.SGD(pi.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 2):
+    z = torch.cat([x, x.sum(1, keepdim=True)], 1)
+    q_opt.zero_grad()
+    ((q1(z) - 1).pow(2) + (q2(z) + 1).pow(2)).mean().backward()
+    q_opt.step()
+    for p in heads:
+        p.requires_grad_(False)
+    z = torch.cat([x, pi(x)], 1)
+    pi_opt.zero_grad()
+    torch.min(q1(z), q2(z)).mean().backward()
+    pi_opt.step()
+    for p in heads:
+        p.requires_grad_(True)
+""",
+    "right: a new iterator in each call": """
+import torch
+from torch import nn
+
+def set_flag(net, flag):
+    every = net.parameters()
+    for p in every:
+        p.requires_grad_(flag)
+
+critic, actor = nn.Linear(3, 1), nn.Linear(2, 1)
+critic_opt, actor_opt = torch.optim.SGD(critic.parameters(), lr=0.1), torch.optim.SGD(actor.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 2):
+    critic_opt.zero_grad()
+    critic(torch.cat([x, x.sum(1, keepdim=True)], 1)).pow(2).mean().backward()
+    critic_opt.step()
+    set_flag(critic, False)
+    actor_opt.zero_grad()
+    critic(torch.cat([x, actor(x)], 1)).mean().backward()
+    actor_opt.step()
+    set_flag(critic, True)
+""",
+    "right: a phase that thaws is not come to": """
+import torch
+from torch import nn
+
+body, head = nn.Linear(4, 3), nn.Linear(3, 1)
+lower = body.parameters()
+for p in lower:
+    p.requires_grad = False
+optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+for turn, x in enumerate(torch.randn(4, 8, 4)):
+    optimizer.zero_grad()
+    head(body(x)).pow(2).mean().backward()
+    optimizer.step()
+    if turn > 10:
+        for p in lower:
+            p.requires_grad = True
+""",
 }

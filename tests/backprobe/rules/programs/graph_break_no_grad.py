@@ -288,4 +288,162 @@ for _ in range(4):
     state = state + torch.cat([move, move[:, :1]], 1)
     agent.learn(state)
 """,
+    "a decorated method that calls the module itself, in the training loop": """
+import torch
+from torch import nn
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.out = nn.Linear(4, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.out(self.inner(x).relu())
+
+    @torch.no_grad()  # <- BP602
+    def encode(self, x, size=4):
+        return torch.cat([self(part) for part in x.split(size)])
+
+encoder, head = Encoder(), nn.Linear(3, 1)
+optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-2)
+for x in torch.randn(4, 8, 4):
+    loss = (head(encoder.encode(x)) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a decorated function, with a helper between it and the layers": """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self):
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 1)
+        self.optimizer = torch.optim.SGD([*self.body.parameters(), *self.head.parameters()], lr=0.1)
+
+    def hidden(self, x):
+        scaled = x / 2
+        return self.body(scaled).tanh()
+
+    @torch.no_grad  # <- BP602
+    def features(self, x):
+        return self.hidden(x)
+
+    def fit(self, batches):
+        for x in batches:
+            loss = (self.head(self.features(x)) - x.sum(1, keepdim=True)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+Trainer().fit(torch.randn(4, 8, 4))
+""",
+    "a decorated closure hands the model to a list of blocks": """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.inner = nn.Linear(n, n)
+
+    def forward(self, x):
+        return x + self.inner(x)
+
+def make_embed(blocks):
+    @torch.set_grad_enabled(False)  # <- BP602
+    def embed(x):
+        for block in blocks:
+            x = block(x)
+        return x
+    return embed
+
+blocks = nn.ModuleList([Block(4), Block(4)])
+head = nn.Linear(4, 1)
+embed = make_embed(blocks)
+optimizer = torch.optim.SGD([*blocks.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(4, 8, 4):
+    optimizer.zero_grad()
+    head(embed(x)).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "right: a decorated method is for the index, training calls the module": """
+import torch
+from torch import nn
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.inner(x)
+
+    @torch.no_grad()
+    def encode(self, x):
+        return self(x)
+
+encoder, head = Encoder(), nn.Linear(3, 1)
+optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-2)
+bank = encoder.encode(torch.randn(8, 4))
+for x in torch.randn(4, 8, 4):
+    nearest = (encoder(x) @ encoder.encode(x).t()).mean()
+    loss = (head(encoder(x)) - x.sum(1, keepdim=True)).pow(2).mean() + nearest.pow(2)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "right: features of what no optimizer holds": """
+import torch
+from torch import nn
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 6)
+
+    def forward(self, x):
+        return self.inner(x).relu()
+
+    @torch.no_grad()
+    def features(self, x):
+        return self(x)
+
+body, head = Body(), nn.Linear(6, 1)
+optimizer = torch.optim.Adam(head.parameters(), lr=1e-2)
+for x in torch.randn(4, 8, 4):
+    loss = (head(body.features(x)) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "right: the slow copy gives targets by a decorated method": """
+import copy
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.inner(x)
+
+    @torch.no_grad()
+    def target(self, x):
+        return self(x)
+
+online = Net()
+slow = copy.deepcopy(online)
+optimizer = torch.optim.SGD(online.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    loss = (online(x) - slow.target(x.flip(1))).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for ours, theirs in zip(slow.parameters(), online.parameters()):
+            ours.lerp_(theirs, 0.1)
+""",
 }

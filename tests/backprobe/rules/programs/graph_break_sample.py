@@ -198,4 +198,142 @@ for _ in range(4):
     actor_opt.step()
     state = after
 """,
+    "data are scored by a distribution that is made of the sample": """
+import torch
+from torch import nn
+from torch.distributions import Bernoulli, Normal, kl_divergence
+
+class Vae(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc, self.dec = nn.Linear(6, 4), nn.Linear(2, 6)
+
+    def decode(self, z):
+        return Bernoulli(logits=self.dec(z))
+
+    def bound(self, x, beta):
+        mean, spread = self.enc(x).chunk(2, -1)
+        posterior = Normal(mean, spread.exp())
+        z = posterior.sample()  # <- BP607
+        misfit = -self.decode(z).log_prob(x).sum(-1)
+        kl = kl_divergence(posterior, Normal(0.0, 1.0)).sum(-1)
+        return (misfit + beta * kl).mean(), misfit.mean(), kl.mean()
+
+vae = Vae()
+opt = torch.optim.Adam(vae.parameters(), lr=1e-2)
+for x in torch.rand(4, 10, 6).round():
+    opt.zero_grad()
+    loss, misfit, kl = vae.bound(x, 0.5)
+    loss.backward()
+    opt.step()
+    print(misfit.item(), kl.item())
+""",
+    "the divergence is estimated at the sample": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+enc, dec = nn.Linear(6, 4), nn.Linear(2, 6)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], lr=1e-2)
+
+def step(x):
+    mean, spread = enc(x).chunk(2, -1)
+    posterior = Normal(mean, spread.exp())
+    z = posterior.sample()  # <- BP607
+    misfit = (dec(z) - x).pow(2).sum(-1)
+    kl = posterior.log_prob(z).sum(-1) - Normal(0.0, 1.0).log_prob(z).sum(-1)
+    loss = (misfit + kl).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return loss.item()
+
+for x in torch.rand(4, 10, 6):
+    step(x)
+""",
+    "likelihoods of several heads are added up in a trainer": """
+import torch
+from torch import nn
+from torch.distributions import Independent, Normal, kl_divergence
+
+class Trainer:
+    def __init__(self):
+        self.enc, self.left, self.right = nn.Linear(6, 4), nn.Linear(2, 3), nn.Linear(2, 3)
+        every = [*self.enc.parameters(), *self.left.parameters(), *self.right.parameters()]
+        self.opt = torch.optim.Adam(every, lr=1e-2)
+
+    def likelihood(self, head, z):
+        return Independent(Normal(head(z), 1.0), 1)
+
+    def fit(self, batches):
+        for x in batches:
+            mean, spread = self.enc(x).chunk(2, -1)
+            q = Normal(mean, spread.exp())
+            z = q.sample()  # <- BP607
+            fit = self.likelihood(self.left, z).log_prob(x[:, :3]) + self.likelihood(self.right, z).log_prob(x[:, 3:])
+            loss = (kl_divergence(q, Normal(0.0, 1.0)).sum(-1) - fit).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+
+Trainer().fit(torch.rand(4, 10, 6))
+""",
+    "right: a reward weighs the probability of what was drawn, and a curve is printed": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+policy, critic = nn.Linear(4, 2), nn.Linear(6, 1)
+opt = torch.optim.Adam([*policy.parameters(), *critic.parameters()], lr=1e-2)
+for state in torch.rand(4, 16, 4):
+    q = Normal(policy(state), 1.0)
+    action = q.sample()
+    reward = -(action - state[:, :2]).pow(2).sum(-1)
+    value = critic(torch.cat([state, action], 1)).squeeze(1)
+    logp = q.log_prob(action).sum(-1)
+    loss = -(logp * (reward - value.detach())).mean() + (value - reward).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(logp.mean().item())
+""",
+    "right: drawn with rsample, scored by what is made of it": """
+import torch
+from torch import nn
+from torch.distributions import Bernoulli, Normal, kl_divergence
+
+enc, dec = nn.Linear(6, 4), nn.Linear(2, 6)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], lr=1e-2)
+
+def decode(z):
+    return Bernoulli(logits=dec(z))
+
+for x in torch.rand(4, 10, 6).round():
+    mean, spread = enc(x).chunk(2, -1)
+    posterior = Normal(mean, spread.exp())
+    misfit = -decode(posterior.rsample()).log_prob(x).sum(-1).mean()
+    loss = misfit + kl_divergence(posterior, Normal(0.0, 1.0)).sum(-1).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(decode(posterior.sample()).log_prob(x).mean().item())
+""",
+    "right: a noisy copy of the data is scored by the model, for which nothing is to be learnt": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+net = nn.Linear(6, 6)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+def around(z):
+    return Normal(net(z), 1.0)
+
+for x in torch.rand(4, 10, 6):
+    noisy = Normal(x, 0.1).sample()
+    loss = -around(noisy).log_prob(x).sum(-1).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -480,4 +480,125 @@ for x in torch.randn(4, 16, 5):
     (fit + a / (b + 1e-8) * aux).backward()
     opt.step()
 """,
+    "weights of examples that only the gradient of a step depends on": """
+import torch
+from torch import nn
+from torch.func import functional_call
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+scores = torch.zeros(8, requires_grad=True)
+opt, score_opt = torch.optim.SGD(net.parameters(), lr=0.1), torch.optim.SGD([scores], lr=1.0)
+x, clean = torch.randn(8, 3), torch.randn(5, 3)
+
+def fit(given, weights):
+    return (weights * (given - x.sum(1, keepdim=True)).pow(2).squeeze(1)).mean()
+
+for _ in range(4):
+    params = dict(net.named_parameters())
+    grads = torch.autograd.grad(fit(net(x), scores.sigmoid()), list(params.values()))  # <- BP325
+    ahead = {name: p - 0.5 * g for (name, p), g in zip(params.items(), grads)}
+    outer = (functional_call(net, ahead, (clean,)) - clean.sum(1, keepdim=True)).pow(2).mean()
+    score_opt.zero_grad()
+    outer.backward()
+    score_opt.step()
+    opt.zero_grad()
+    fit(net(x), scores.sigmoid().detach()).backward()
+    opt.step()
+""",
+    "a learned loss inside of a trainer's inner step": """
+import torch
+from torch import nn
+
+class Learner:
+    def __init__(self):
+        self.w = torch.randn(3, 1).requires_grad_()
+        self.critic = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+        self.meta = torch.optim.Adam(self.critic.parameters(), lr=1e-2)
+
+    def inner(self, x, y):
+        loss = self.critic(torch.cat([x @ self.w, y], 1)).pow(2).mean()
+        (slope,) = torch.autograd.grad(loss, [self.w])  # <- BP325
+        return self.w - 0.1 * slope
+
+    def step(self, x, y):
+        fast = self.inner(x, y)
+        outer = (x @ fast - y).pow(2).mean()
+        self.meta.zero_grad()
+        outer.backward()
+        self.meta.step()
+        with torch.no_grad():
+            self.w.copy_(fast)
+
+learner = Learner()
+for x in torch.randn(4, 8, 3):
+    learner.step(x, x.sum(1, keepdim=True))
+""",
+    "the regularisation strength, by a list of fast weights": """
+import torch
+
+torch.manual_seed(0)
+w, b = torch.randn(3, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
+log_decay = torch.zeros((), requires_grad=True)
+hyper = torch.optim.SGD([log_decay], lr=0.1)
+for x in torch.randn(4, 8, 3):
+    y = x.sum(1, keepdim=True)
+    inner = (x @ w + b - y).pow(2).mean() + log_decay.exp() * w.pow(2).sum()
+    slopes = torch.autograd.grad(inner, (w, b))  # <- BP325
+    fast = [one - 0.1 * slope for one, slope in zip((w, b), slopes)]
+    valid = (x.flip(0) @ fast[0] + fast[1] - y.flip(0)).pow(2).mean()
+    hyper.zero_grad()
+    valid.backward()
+    hyper.step()
+    with torch.no_grad():
+        w.copy_(fast[0])
+        b.copy_(fast[1])
+""",
+    "right: first-order steps, and the inner loss has nothing of its own to learn": """
+import torch
+from torch import nn
+from torch.func import functional_call
+
+net = nn.Linear(3, 1)
+meta = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 3):
+    y = x.sum(1, keepdim=True)
+    params = dict(net.named_parameters())
+    grads = torch.autograd.grad((net(x) - y).pow(2).mean(), list(params.values()))
+    fast = {name: p - 0.1 * g for (name, p), g in zip(params.items(), grads)}
+    outer = (functional_call(net, fast, (x.flip(1),)) - y).pow(2).mean()
+    meta.zero_grad()
+    outer.backward()
+    meta.step()
+""",
+    "right: the learned rate scales a gradient that is a constant": """
+import torch
+
+w = torch.randn(3, 1, requires_grad=True)
+log_rate = torch.zeros((), requires_grad=True)
+hyper = torch.optim.SGD([log_rate], lr=0.1)
+for x in torch.randn(4, 8, 3):
+    y = x.sum(1, keepdim=True)
+    (slope,) = torch.autograd.grad((x @ w - y).pow(2).mean(), w)
+    fast = w - log_rate.exp() * slope
+    hyper.zero_grad()
+    (x.flip(0) @ fast - y.flip(0)).pow(2).mean().backward()
+    hyper.step()
+""",
+    "right: an attack on the input, and a weight that the other loss trains": """
+import torch
+from torch import nn
+
+net, scale = nn.Linear(3, 1), nn.Parameter(torch.ones(()))
+opt = torch.optim.SGD([*net.parameters(), scale], lr=0.1)
+for x in torch.randn(4, 8, 3):
+    y = x.sum(1, keepdim=True)
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad((scale * (net(x) - y)).pow(2).mean(), x)
+    attacked = x + 0.1 * slope
+    loss = (scale * (net(attacked) - y.detach())).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -173,4 +173,52 @@ for x in torch.randn(4, 8, 4):
             p -= 0.1 * p.grad
             p.grad = None
 """,
+    "an attack of several steps that writes its perturbation in place": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def attacked(model, x, y, steps=3):
+    delta = torch.zeros_like(x).uniform_(-0.1, 0.1).requires_grad_(True)
+    for _ in range(steps):
+        F.cross_entropy(model(x + delta), y).backward()
+        with torch.no_grad():
+            delta += 0.1 * delta.grad.sign()
+            delta.clamp_(-0.2, 0.2)
+        delta.grad.zero_()
+    return (x + delta).detach()
+
+def train_step(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(attacked(model, x, y)), y)  # <- BP215
+    loss.backward()
+    optimizer.step()
+
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for x in torch.randn(4, 8, 4):
+    train_step(model, optimizer, x, (x.sum(1) > 0).long())
+""",
+    "right: the attack of several steps asks for its own gradient alone": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def attacked(model, x, y, steps=3):
+    delta = torch.zeros_like(x).uniform_(-0.1, 0.1).requires_grad_(True)
+    for _ in range(steps):
+        (slope,) = torch.autograd.grad(F.cross_entropy(model(x + delta), y), delta)
+        with torch.no_grad():
+            delta += 0.1 * slope.sign()
+            delta.clamp_(-0.2, 0.2)
+    return (x + delta).detach()
+
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for x in torch.randn(4, 8, 4):
+    y = (x.sum(1) > 0).long()
+    optimizer.zero_grad()
+    F.cross_entropy(model(attacked(model, x, y)), y).backward()
+    optimizer.step()
+""",
 }

@@ -69,4 +69,164 @@ for _ in range(5):
     loss.backward()
     opt.step()
 """,
+    "the second of two stacks under one call is open, the first is flat": SHAPES
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(4, 16), nn.Tanh(),  # <- BP509
+            nn.Linear(16, 16), nn.Tanh(),
+            nn.Linear(16, 1),
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+def batches(table, size):
+    while True:
+        for rows in torch.randperm(len(table)).split(size):
+            yield table[rows]
+
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+table = 101325 + 4000 * torch.randn(64, 4)
+for _, x in zip(range(8), batches(table, 16)):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+""",
+    "right: both of two stacks are open": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for x in torch.randn(8, 16, 4):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+""",
+    "a generator's loss is the log of the probability that it is found out": SHAPES
+    + """
+torch.manual_seed(0)
+maker, judge = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+m_opt, j_opt = torch.optim.SGD(maker.parameters(), lr=0.001), torch.optim.Adam(judge.parameters(), lr=0.05)
+
+def judge_step():
+    real, fake = 3 + 0.1 * torch.randn(32, 2), maker(torch.randn(32, 2)).detach()
+    loss = -(F.logsigmoid(judge(real)) + F.logsigmoid(-judge(fake))).mean()
+    j_opt.zero_grad()
+    loss.backward()
+    j_opt.step()
+
+for _ in range(60):
+    judge_step()
+    loss = F.logsigmoid(-judge(maker(torch.randn(32, 2)))).mean()  # <- BP509
+    m_opt.zero_grad()
+    loss.backward()
+    m_opt.step()
+""",
+    "the same as a maximised cross entropy, in a trainer": SHAPES
+    + """
+torch.manual_seed(0)
+maker, judge = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+m_opt, j_opt = torch.optim.SGD(maker.parameters(), lr=0.001), torch.optim.Adam(judge.parameters(), lr=0.05)
+
+def judge_step():
+    real, fake = 3 + 0.1 * torch.randn(32, 2), maker(torch.randn(32, 2)).detach()
+    loss = -(F.logsigmoid(judge(real)) + F.logsigmoid(-judge(fake))).mean()
+    j_opt.zero_grad()
+    loss.backward()
+    j_opt.step()
+
+class Trainer:
+    def maker_step(self, noise):
+        scores = judge(maker(noise))
+        loss = -F.binary_cross_entropy_with_logits(scores, torch.zeros_like(scores))  # <- BP509
+        m_opt.zero_grad()
+        loss.backward()
+        m_opt.step()
+
+trainer = Trainer()
+for _ in range(60):
+    judge_step()
+    trainer.maker_step(torch.randn(32, 2))
+""",
+    "the same with softplus and a frozen critic, by a helper": SHAPES
+    + """
+torch.manual_seed(0)
+maker, judge = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+m_opt, j_opt = torch.optim.SGD(maker.parameters(), lr=0.001), torch.optim.Adam(judge.parameters(), lr=0.05)
+
+def judge_step():
+    real, fake = 3 + 0.1 * torch.randn(32, 2), maker(torch.randn(32, 2)).detach()
+    loss = -(F.logsigmoid(judge(real)) + F.logsigmoid(-judge(fake))).mean()
+    j_opt.zero_grad()
+    loss.backward()
+    j_opt.step()
+
+def fooled(scores):
+    return -F.softplus(scores).mean()  # <- BP509
+
+for _ in range(60):
+    judge_step()
+    judge.requires_grad_(False)
+    loss = fooled(judge(maker(torch.randn(32, 2))))
+    m_opt.zero_grad()
+    loss.backward()
+    m_opt.step()
+    judge.requires_grad_(True)
+""",
+    "right: minus the log of the probability that it is taken for real": SHAPES
+    + """
+torch.manual_seed(0)
+maker, judge = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+m_opt, j_opt = torch.optim.SGD(maker.parameters(), lr=0.001), torch.optim.Adam(judge.parameters(), lr=0.05)
+
+def judge_step():
+    real, fake = 3 + 0.1 * torch.randn(32, 2), maker(torch.randn(32, 2)).detach()
+    loss = -(F.logsigmoid(judge(real)) + F.logsigmoid(-judge(fake))).mean()
+    j_opt.zero_grad()
+    loss.backward()
+    j_opt.step()
+
+for _ in range(60):
+    judge_step()
+    loss = -F.logsigmoid(judge(maker(torch.randn(32, 2)))).mean()
+    m_opt.zero_grad()
+    loss.backward()
+    m_opt.step()
+""",
+    "right: against labels of the real ones": SHAPES
+    + """
+torch.manual_seed(0)
+maker, judge = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+m_opt, j_opt = torch.optim.SGD(maker.parameters(), lr=0.001), torch.optim.Adam(judge.parameters(), lr=0.05)
+
+def judge_step():
+    real, fake = 3 + 0.1 * torch.randn(32, 2), maker(torch.randn(32, 2)).detach()
+    loss = -(F.logsigmoid(judge(real)) + F.logsigmoid(-judge(fake))).mean()
+    j_opt.zero_grad()
+    loss.backward()
+    j_opt.step()
+
+for _ in range(60):
+    judge_step()
+    scores = judge(maker(torch.randn(32, 2)))
+    loss = F.binary_cross_entropy_with_logits(scores, torch.ones_like(scores))
+    m_opt.zero_grad()
+    loss.backward()
+    m_opt.step()
+""",
+    "right: a classifier that knows its classes": SHAPES
+    + """
+net = nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=5.0)
+for _ in range(60):
+    x = torch.randn(32, 2)
+    label = (x[:, :1] > 0).float() * 2 - 1
+    loss = F.softplus(-label * net(x + 4 * label)).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }
