@@ -123,6 +123,7 @@ from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
 from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
+from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
