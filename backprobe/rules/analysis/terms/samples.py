@@ -158,7 +158,7 @@ def _is_weighed(record: Record, scored: Operation) -> bool:
     while waiting and len(seen) < _MOST:
         taken = waiting.pop()
         rows = takers(record, taken)
-        if not rows and scored.requires_grad and not _is_seen_through(record, taken):
+        if not rows and scored.requires_grad:
             return True
         for one in rows:
             name = one.function.rpartition(".")[2]
@@ -170,14 +170,6 @@ def _is_weighed(record: Record, scored: Operation) -> bool:
             if name in SUMS or name in PRODUCTS or name == "exp":
                 waiting.append(one)
     return False
-
-
-def _is_seen_through(record: Record, last: Operation) -> bool:
-    """What nothing takes is a root itself, or no backward call walks it: it is printed, or kept for a curve."""
-    if last.tensor is None:
-        return False
-    roots = {root.tensor for call in record.backward_calls for root in call.roots}
-    return last.tensor in roots or node_of(record, last.tensor) not in walked(record)
 
 
 def _is_fitted(record: Record, node: ast.expr) -> bool:

@@ -405,4 +405,38 @@ for turn, x in enumerate(torch.randn(4, 8, 4)):
         for p in lower:
             p.requires_grad = True
 """,
+    "right: one loop takes the first of an iterator, another one the rest": """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+every = net.parameters()
+for p in every:
+    p.data.mul_(2.0)
+    break
+for p in every:
+    p.requires_grad_(False)
+optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "right: the name is given another module's, which has none": """
+import torch
+from torch import nn
+
+net, shift = nn.Linear(4, 1), nn.Identity()
+every = net.parameters()
+for p in every:
+    p.requires_grad = True
+every = shift.parameters()
+for p in every:
+    p.requires_grad = False
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    shift(net(x)).pow(2).mean().backward()
+    optimizer.step()
+""",
 }

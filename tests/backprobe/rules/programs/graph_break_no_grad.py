@@ -446,4 +446,34 @@ for x in torch.randn(4, 8, 4):
         for ours, theirs in zip(slow.parameters(), online.parameters()):
             ours.lerp_(theirs, 0.1)
 """,
+    "a method that is decorated uses the same encoder for evaluation, training detaches": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = nn.Linear(4, 6), nn.Linear(6, 1)
+        self.cache = None
+
+    def encode(self, x):
+        memory = self.encoder(x)
+        self.cache = memory.detach()  # <- BP601
+        return self.cache
+
+    def forward(self, x):
+        return self.head(self.encode(x))
+
+    @torch.no_grad()
+    def predict(self, x):
+        return self.head(self.encode(x)).sign()
+
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+print(model.predict(torch.randn(2, 4)).mean())
+""",
 }

@@ -148,4 +148,22 @@ for x in torch.randn(5, 16, 4):
     (net(x / scale) - x.sum(1, keepdim=True)).pow(2).mean().backward()
     opt.step()
 """,
+    "right: it begins at the parameter, and a schedule goes on from there": HEAD
+    + """
+policy, log_alpha = nn.Linear(4, 3), torch.zeros((), requires_grad=True)
+policy_opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+alpha_opt = torch.optim.SGD([log_alpha], lr=0.1)
+alpha = log_alpha.exp().detach()
+for x in torch.randn(8, 16, 4):
+    logp = policy(x).log_softmax(-1)
+    entropy = -(logp.exp() * logp).sum(-1)
+    loss = (logp[:, 0] - alpha * entropy).mean()
+    policy_opt.zero_grad()
+    loss.backward()
+    policy_opt.step()
+    alpha_opt.zero_grad()
+    (log_alpha * (entropy.detach() - 0.5)).mean().backward()
+    alpha_opt.step()
+    alpha = 0.9 * alpha + 0.1 * float(log_alpha.detach())
+""",
 }

@@ -601,4 +601,41 @@ for x in torch.randn(4, 8, 3):
     loss.backward()
     opt.step()
 """,
+    "right: the weights of examples are not trained yet": """
+import torch
+from torch import nn
+from torch.func import functional_call
+
+net = nn.Linear(3, 1)
+scores = torch.zeros(8, requires_grad=True)
+opt, later = torch.optim.SGD(net.parameters(), lr=0.1), torch.optim.SGD([scores], lr=1.0)
+for turn, x in enumerate(torch.randn(4, 8, 3)):
+    y = x.sum(1, keepdim=True)
+    params = dict(net.named_parameters())
+    inner = (scores.sigmoid() * (net(x) - y).pow(2).squeeze(1)).mean()
+    grads = torch.autograd.grad(inner, list(params.values()))
+    fast = {name: p - 0.1 * g for (name, p), g in zip(params.items(), grads)}
+    opt.zero_grad()
+    (functional_call(net, fast, (x.flip(1),)) - y).pow(2).mean().backward()
+    opt.step()
+    if turn > 10:
+        later.step()
+""",
+    "what the gradient is taken of is itself detached in the step": """
+import torch
+
+w = torch.randn(3, 1, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+scale = torch.ones((), requires_grad=True)
+other = torch.optim.SGD([scale], lr=0.1)
+for x in torch.randn(4, 8, 3):
+    y = x.sum(1, keepdim=True)
+    (slope,) = torch.autograd.grad((x @ w - y).pow(2).mean(), w)
+    fast = scale * w.detach() - 0.1 * slope  # <- BP601
+    optimizer.zero_grad()
+    other.zero_grad()
+    (x.flip(0) @ fast - y.flip(0)).pow(2).mean().backward()
+    optimizer.step()
+    other.step()
+""",
 }

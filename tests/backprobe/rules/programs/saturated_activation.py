@@ -229,4 +229,32 @@ for _ in range(60):
     loss.backward()
     opt.step()
 """,
+    "right: the critic is fooled, and the loss is flat where it is best": SHAPES
+    + """
+maker, judge = nn.Linear(2, 2), nn.Linear(2, 1)
+nn.init.constant_(judge.bias, 6.0)
+m_opt, j_opt = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(judge.parameters(), lr=1e-4)
+for _ in range(12):
+    real, fake = 3 + torch.randn(32, 2), maker(torch.randn(32, 2)).detach()
+    loss = -(F.logsigmoid(judge(real)) + F.logsigmoid(-judge(fake))).mean()
+    j_opt.zero_grad()
+    loss.backward()
+    j_opt.step()
+    loss = -F.logsigmoid(judge(maker(torch.randn(32, 2)))).mean()
+    m_opt.zero_grad()
+    loss.backward()
+    m_opt.step()
+""",
+    "right: an energy of one network, which has no critic": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+nn.init.constant_(net[2].bias, -6.0)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(12, 32, 2):
+    score = net(x)
+    loss = -F.softplus(score).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

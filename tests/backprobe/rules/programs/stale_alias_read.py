@@ -148,6 +148,6 @@ for x in torch.randn(4, 8, 4).unbind():
     loss.backward()
     optimizer.step()
     total += loss.detach()
-print(total.item(), shown.item())
+print(total, shown)
 """,
 }
