@@ -14,6 +14,7 @@ from sqlalchemy import event
 
 from store import tables
 from store.audits import judging as audit_judging
+from store.audits.audit_uploads import AT_ONCE
 from store.runs.model import RunError
 
 
@@ -482,7 +483,7 @@ def test_an_audit_of_many_items_is_stored_piece_by_piece_so_that_others_write_in
     with at_commits(site, lambda connection: counts.append(stored_runs(connection))):
         audit = ask("POST", "/v1/audits", 202, json={"items": MANY}).json
     assert (audit["items"]["total"], audit["status"], counts[-1]) == (120, "running", 120)
-    assert max(after - before for before, after in itertools.pairwise([0, *counts])) == 50
+    assert max(after - before for before, after in itertools.pairwise([0, *counts])) == AT_ONCE
     names = [one["custom_id"] for one in ask("GET", f"/v1/audits/{audit['id']}/items?limit=200", 200).json["items"]]
     assert names == [one["custom_id"] for one in MANY]
 
@@ -494,7 +495,7 @@ def test_what_a_tenant_has_queued_is_counted_once_for_all_items_of_a_transaction
         counted.extend([statement] if "coalesce(project.keep_days" in statement else [])
 
     event.listen(site.context.database.engine, "before_cursor_execute", heard)
-    ask("POST", "/v1/audits", 202, json={"items": MANY[:20]})
+    ask("POST", "/v1/audits", 202, json={"items": MANY[:AT_ONCE]})
     event.remove(site.context.database.engine, "before_cursor_execute", heard)
     assert len(counted) == 1
 
@@ -523,14 +524,14 @@ def test_an_audit_of_many_items_that_has_no_room_leaves_nothing(ask, may_queue):
 
 def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_its_key_free(site, ask, may_queue):
     def less(connection):
-        if stored_runs(connection) == 50:
-            connection.execute(tables.tenant.update().values(max_queued=60))
+        if stored_runs(connection) == AT_ONCE:
+            connection.execute(tables.tenant.update().values(max_queued=AT_ONCE + 5))
 
     sent = {"json": {"items": MANY}, "headers": {"Idempotency-Key": "many"}}
     with at_commits(site, less):
         assert ask("POST", "/v1/audits", 429, **sent).json["code"] == "quota-exceeded"
     (left,) = ask("GET", "/v1/audits", 200).json["items"]
-    assert (left["status"], left["items"]["total"]) == ("canceled", 50)
+    assert (left["status"], left["items"]["total"]) == ("canceled", AT_ONCE)
     assert {one["status"] for one in ask("GET", "/v1/runs", 200).json["items"]} == {"canceled"}
     may_queue(1000)
     assert ask("POST", "/v1/audits", 202, **sent).json["items"]["total"] == 120
@@ -538,14 +539,14 @@ def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_it
 
 def test_an_audit_of_many_items_goes_on_where_the_service_ended(site, ask):
     def end(connection):
-        if stored_runs(connection) == 100:
+        if stored_runs(connection) == 2 * AT_ONCE:
             raise SystemExit
 
     sent = {"json": {"items": MANY}, "headers": {"Idempotency-Key": "many"}}
     with at_commits(site, end), pytest.raises(SystemExit):
         site.client.post("/v1/audits", **sent)
     (left,) = ask("GET", "/v1/audits", 200).json["items"]
-    assert (left["status"], left["items"]["total"]) == ("open", 50)
+    assert (left["status"], left["items"]["total"]) == ("open", AT_ONCE)
     ask("POST", "/v1/audits", 422, json={"items": MANY[:60]}, headers=sent["headers"])
     audit = ask("POST", "/v1/audits", 202, **sent).json
     assert (audit["id"], audit["status"], audit["items"]["total"]) == (left["id"], "running", 120)
