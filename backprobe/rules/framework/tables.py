@@ -39,8 +39,11 @@ def table(question: Callable[[Record], T]) -> Callable[[Record], T]:
             with shared_tables(record):
                 return question(record)
         answers = held[1]
-        if question not in answers:
-            answers[question] = question(record)
-        return answers[question]
+        try:
+            return answers[question]
+        except KeyError:
+            pass
+        found = answers[question] = question(record)
+        return found
 
     return answer

@@ -96,6 +96,19 @@ def _all_terms(record: Record) -> dict[int, frozenset[int]]:
 
 def _root_nodes(record: Record, call: BackwardCall) -> list[int]:
     """The nodes that a call began at; of a root without a row, such as `sum(losses)`, the node that ran first."""
+    known_roots = _roots_by_call(record)
+    if call.call not in known_roots:
+        known_roots[call.call] = _found_roots(record, call)
+    return known_roots[call.call]
+
+
+@table
+def _roots_by_call(_: Record) -> dict[int, list[int]]:
+    """What `_root_nodes` has found: a call is compared with each of the last ones."""
+    return {}
+
+
+def _found_roots(record: Record, call: BackwardCall) -> list[int]:
     known = [node for root in call.roots if (node := node_of(record, root.tensor)) is not None]
     if known or len(call.roots) != 1:
         return known
@@ -133,7 +146,7 @@ def _added_twice(record: Record, call: BackwardCall) -> Iterator[Repeated]:
 def _summands(record: Record, call: BackwardCall) -> dict[int, dict[int, bool]]:
     """The scalar terms of a call's root: term -> the sums that add it -> whether with a constant factor."""
     found: dict[int, dict[int, bool]] = {}
-    waiting = _root_nodes(record, call)
+    waiting = [*_root_nodes(record, call)]
     seen: set[int] = set()
     while waiting:
         node = waiting.pop()
