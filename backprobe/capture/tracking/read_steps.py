@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from backprobe.capture.tracking.gradients import WHOLE_EVERY
+
 READ_FIRST: Final = 50
 """Steps of which each is read."""
 
-READ_EVERY: Final = 10
-"""Of this many later steps one is read; it has the norm of long gradients too (`gradients.WHOLE_EVERY`)."""
+READ_EVERY: Final = WHOLE_EVERY
+"""Of this many later steps one is read: the one that has the norm of long gradients too."""
 
 _SHORT_NS: Final = 50_000_000
 """A step that takes longer is always read: it costs at most 0.5 % of it."""

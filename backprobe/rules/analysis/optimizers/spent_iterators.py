@@ -14,7 +14,10 @@ from backprobe.rules.analysis.source.syntax import site_at, site_of, tree_of
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
 
-GENERATORS: Final = frozenset({"parameters", "named_parameters", "filter", "map", "chain", "zip", "iter"})
+_ONCE: Final = frozenset({
+    "parameters", "named_parameters", "buffers", "children", "modules", "filter", "map", "zip", "iter", "chain",
+    "from_iterable", "islice", "takewhile",
+})  # fmt: skip
 """What gives its elements once."""
 
 
@@ -78,16 +81,16 @@ def _given(module: ast.Module, argument: ast.Name | ast.Attribute) -> Iterator[a
                 yield node
 
 
+def gives_once(value: ast.expr) -> bool:
+    """A generator expression, or a call of what gives its elements once."""
+    return isinstance(value, ast.GeneratorExp) or (isinstance(value, ast.Call) and last_name(value.func) in _ONCE)
+
+
 def _is_once(record: Record, value: ast.expr) -> bool:
-    """A generator expression, a call of what gives its elements once, or of a function of the program that yields."""
-    if isinstance(value, ast.GeneratorExp):
-        return True
-    if not isinstance(value, ast.Call):
-        return False
-    called = last_name(value.func)
-    if called in GENERATORS:
-        return True
-    functions = [one for file in names(record).values() for one in file.functions.get(called, ())]
+    """The same, or a call of a function of the program that yields."""
+    if gives_once(value) or not isinstance(value, ast.Call):
+        return gives_once(value)
+    functions = [one for file in names(record).values() for one in file.functions.get(last_name(value.func), ())]
     return bool(functions) and all(_yields(one) for one in functions)
 
 
@@ -96,7 +99,4 @@ def _yields(function: Function) -> bool:
     if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(function)):
         return True
     returned = [part.value for part in ast.walk(function) if isinstance(part, ast.Return)]
-    return bool(returned) and all(
-        isinstance(one, ast.GeneratorExp) or (isinstance(one, ast.Call) and last_name(one.func) in GENERATORS)
-        for one in returned
-    )
+    return bool(returned) and all(one is not None and gives_once(one) for one in returned)

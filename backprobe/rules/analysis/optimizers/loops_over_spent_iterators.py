@@ -10,20 +10,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.optimizers.spent_iterators import gives_once
 from backprobe.rules.analysis.source.scopes import Names, last_name, names, scope_of
 from backprobe.rules.analysis.source.syntax import site_at
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-
-_ONCE: Final = frozenset({
-    "parameters", "named_parameters", "buffers", "children", "modules", "filter", "map", "zip", "iter", "chain",
-    "from_iterable", "islice", "takewhile",
-})  # fmt: skip
-"""What gives an iterator that can be walked once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +44,7 @@ def used_up_loops(record: Record) -> tuple[UsedUp, ...]:
 
 
 def _in_file(record: Record, source: int, file: Names) -> Iterator[UsedUp]:
-    made = {node for node in ast.walk(file.tree.module) if isinstance(node, ast.Assign) and _is_once(node.value)}
+    made = {node for node in ast.walk(file.tree.module) if isinstance(node, ast.Assign) and gives_once(node.value)}
     for loop in ast.walk(file.tree.module) if made else ():
         if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Name | ast.Attribute):
             continue
@@ -59,10 +54,6 @@ def _in_file(record: Record, source: int, file: Names) -> Iterator[UsedUp]:
         before = None if first is None else _walked_before(record, file, loop, name)
         if isinstance(first, ast.Assign) and before is not None and _never_turned(record, loop):
             yield UsedUp(loop=loop, source=source, name=name, made=first, before=before)
-
-
-def _is_once(value: ast.expr) -> bool:
-    return isinstance(value, ast.GeneratorExp) or (isinstance(value, ast.Call) and last_name(value.func) in _ONCE)
 
 
 def _given(file: Names, loop: ast.For, name: str) -> Iterator[ast.stmt]:
