@@ -39,9 +39,8 @@ class ReadSteps:
 
     def took(self, duration_ns: int) -> None:
         """A step that was read and not taken in full has ended."""
-        if self._are_short is None:
-            self._taken_ns += duration_ns
-            self._taken += 1
+        self._taken_ns += duration_ns
+        self._taken += 1
 
     def is_read(self, step: int) -> bool:
         """Whether a step, counted from 0, is read."""

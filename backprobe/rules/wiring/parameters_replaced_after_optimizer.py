@@ -127,7 +127,7 @@ LEAST_STEPS: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer that holds what was replaced."""
     stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
-    new = _left_out_bykey_of(record)
+    new = _left_out_by_key(record)
     for optimizer in record.optimizers if new else ():
         if optimizer.optimizer not in stepped or optimizer.site is None:
             continue
@@ -170,7 +170,7 @@ def _finding_rebound(record: Record, site: int, rows: list[Rebound]) -> Finding:
     )
 
 
-def _left_out_bykey_of(record: Record) -> dict[str, int]:
+def _left_out_by_key(record: Record) -> dict[str, int]:
     """Parameters in no optimizer that got gradients in several steps and were not written since, by their key."""
     found: dict[str, int] = {}
     for tensor, key in parameters(record).items():

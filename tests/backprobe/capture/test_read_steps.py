@@ -11,10 +11,8 @@ import torch
 from torch import nn
 
 import backprobe
-from backprobe.capture import Options, run_source
 from backprobe.capture.instrument.taps import Active
-from backprobe.capture.options import Caps
-from backprobe.capture.tracking import read_steps
+from backprobe.capture.tracking import read_steps, step_rows
 from backprobe.capture.tracking.read_steps import ReadSteps
 from backprobe.record import Record
 from backprobe.record.rows.series import steps_looked_at
@@ -114,27 +112,18 @@ def test_a_warning_of_torch_in_a_step_that_is_not_read_has_its_row() -> None:
     assert {80, 90, 100} < set(numbers(record))
 
 
-def test_the_last_step_is_told_though_rows_thin_out() -> None:
-    source = """
-import torch
-w = torch.ones(1, requires_grad=True)
-optimizer = torch.optim.SGD([w], lr=0.01)
-for _ in range(195):
-    optimizer.zero_grad()
-    w.sum().backward()
-    optimizer.step()
-"""
-    record = run_source(source, options=Options(entry="watch", caps=Caps(light_steps=10)))
-    assert record.end is not None
-    assert record.end.own_errors == 0, record.end.own_error
-    rows = [row.step for row in record.steps if not row.sampled]
+def test_the_last_step_is_told_though_rows_thin_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_rows, "is_kept", lambda times, _in_full: times <= 10)
+    rows = [row.step for row in watched(195).steps if not row.sampled]
     assert rows[-1] == 194
     assert len(rows) == len(set(rows)) < 20
 
 
-def test_a_job_that_ends_at_a_step_that_was_read_has_one_row_of_it() -> None:
-    assert numbers(watched(51)) == list(range(51))
-    assert numbers(watched(52)) == list(range(52))
+@pytest.mark.parametrize("steps", [51, 52])
+def test_the_row_of_a_last_step_that_was_read_stays(steps: int) -> None:
+    record = watched(steps)
+    assert numbers(record) == list(range(steps))
+    assert record.steps[50].loss is not None
 
 
 def test_another_optimizers_steps_are_no_steps_of_the_job() -> None:
