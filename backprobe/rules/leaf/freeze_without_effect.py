@@ -86,7 +86,7 @@ from backprobe.rules.analysis.calls.handed_modules import module_called, modules
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number, outermost_call
 from backprobe.rules.analysis.modules.second_names import held_by, module_names
 from backprobe.rules.analysis.modules.training_modes import inside
-from backprobe.rules.analysis.optimizers.loops_over_spent_iterators import UsedUp, used_up_loops
+from backprobe.rules.analysis.optimizers.idle_loops import UsedUp, used_up_loops
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.scopes import target_names
