@@ -51,6 +51,7 @@ class Audited:
 
     Attributes:
         seconds: Wall time. service, database, command: CPU seconds. told: by the name of the item.
+        endings: by the same, how its run ended, why it was refused, and how many rules judged it.
     """
 
     seconds: float
@@ -58,6 +59,7 @@ class Audited:
     database: float
     command: float
     told: dict[str, Told] = field(default_factory=dict)
+    endings: dict[str, str] = field(default_factory=dict)
 
     @property
     def cpu(self) -> float:
@@ -133,9 +135,14 @@ def audited(stack: str, folder: Path, most: int) -> Audited:
         for one in told["items"]
     }
     command = after[2].children_user + after[2].children_system - before[2].children_user - before[2].children_system
+    endings = {
+        one["name"]: f"{one['ending']}, {one['problem'] or 'not refused'}, {one['rules_judged']} rules"
+        for one in told["items"]
+    }
     return Audited(
-        seconds=seconds, service=after[0] - before[0], database=after[1] - before[1], command=command, told=items
-    )
+        seconds=seconds, service=after[0] - before[0], database=after[1] - before[1], command=command, told=items,
+        endings=endings,
+    )  # fmt: skip
 
 
 def _asked(folder: Path, port: int) -> Mapping[str, Any]:
@@ -184,17 +191,18 @@ def _database_seconds(name: str | None) -> float:
     return total
 
 
-def differing(told: Mapping[str, Told], singles: Mapping[str, Told]) -> list[str]:
+def differing(found: Audited, singles: Mapping[str, Told]) -> list[str]:
     """A line for each program that the audit and its single run tell differently."""
     lines: list[str] = []
     for name, alone in singles.items():
-        here = told.get(f"programs/{name}")
+        here = found.told.get(f"programs/{name}")
         if here is None:
             lines.append(f"{name}: no item of the audit")
         elif here != alone:
             more, less = set(here[1]) - set(alone[1]), set(alone[1]) - set(here[1])
             lines.append(
-                f"{name}: {here[0]}, alone {alone[0]}; only in the audit {sorted(more)}, only alone {sorted(less)}"
+                f"{name}: {here[0]} ({found.endings[f'programs/{name}']}), alone {alone[0]}; "
+                f"only in the audit {sorted(more)}, only alone {sorted(less)}"
             )
     return lines
 
@@ -224,7 +232,7 @@ def main() -> None:
             alone = plain([texts[one] for one in sample[:half]])
             found = audited(stack, folder, 2 * len(texts))
             alone += plain([texts[one] for one in sample[half:]])
-            wrong = differing(found.told, singles)
+            wrong = differing(found, singles)
             lines += [f"{stack}: {one}" for one in wrong]
             rows.append(_row(stack, found, len(texts), alone, len(wrong)))
     head = (

@@ -83,7 +83,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans, stepped_by
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
@@ -119,7 +119,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _left_over(record: Record, spans: tuple[Span, ...], optimizer: int) -> list[Span]:
     """The gradients that were filled by fewer calls than each step used, and that no step used, in order."""
-    used = [span for span in spans if any(update.optimizer == optimizer for update in span.updates)]
+    used = stepped_by(record, spans[0].tensor, optimizer) if spans else []
     usual = {len(span.arrivals) for span in used}
     if len(used) < LEAST or len(usual) != 1 or max(usual) < LEAST:
         return []

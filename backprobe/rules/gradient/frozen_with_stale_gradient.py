@@ -88,8 +88,9 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding per place where parameters were frozen."""
     groups: dict[int, list[InplaceEvent]] = {}
-    for event in record.inplace_events:
-        if event.done_by != "optimizer" or event.tensor not in _frozen(record):
+    frozen = _frozen(record)
+    for event in record.inplace_events if frozen else ():
+        if event.done_by != "optimizer" or event.tensor not in frozen:
             continue
         state = state_at(record, event.tensor, event.moment)
         if state is not None and not state.requires_grad and state.is_leaf and state.grad == "present":

@@ -171,7 +171,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _probe(record: Record, span: Span) -> _Probe | None:
     """The first arrival of a span that is stepped on, if it is a probe's and another function's comes behind it."""
-    if not span.updates or span.updates[0].site is None:
+    if len(span.arrivals) < 2 or not span.updates or span.updates[0].site is None:
         return None
     arrivals = [row for row in span.arrivals if row.moment < span.updates[0].moment]
     step = _function(record, span.updates[0].site)

@@ -83,7 +83,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans, stepped_by
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.scopes import Function
 from backprobe.rules.analysis.source.syntax import number_at, site_of, statement_at, tree_of
@@ -123,7 +123,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _larger(record: Record, spans: tuple[Span, ...], optimizer: int) -> list[Span]:
     """The windows that took what was left over, if they are those with which epochs of one length begin."""
-    used = [span for span in spans if any(update.optimizer == optimizer for update in span.updates)]
+    used = stepped_by(record, spans[0].tensor, optimizer) if spans else []
     rest = spans[len(used) :]
     if len(rest) > 1 or [*used, *rest] != list(spans) or any(len(span.updates) > 1 for span in used):
         return []

@@ -97,6 +97,7 @@ from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -143,8 +144,16 @@ def check(record: Record) -> Iterator[Finding]:
             yield _finding(record, site, flips)
 
 
+@table
+def _once_off(record: Record) -> frozenset[int]:
+    """The tensors that were ever seen without the flag."""
+    return frozenset(row.tensor for row in record.snapshots if not row.requires_grad)
+
+
 def _flip(record: Record, tensor: int, first: int) -> _Flip | None:
     """How the flag of a parameter went before the first backward call; None if it stayed, or goes on changing later."""
+    if tensor not in _once_off(record):
+        return None
     history, moments = lookup(record).snapshots_of[tensor], lookup(record).moments
     if any(not row.requires_grad for row in history if row.moment >= first):
         history = [row for row in history if row.moment < first]

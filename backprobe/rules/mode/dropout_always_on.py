@@ -100,7 +100,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, function_at
-from backprobe.rules.analysis.modules.training_modes import DROPOUTS, module_of
+from backprobe.rules.analysis.modules.training_modes import DROPOUTS, module_of, modules_of
 from backprobe.rules.analysis.source.expressions import with_keyword
 from backprobe.rules.analysis.source.scopes import Function, last_name, parameters_of, scope_of
 from backprobe.rules.analysis.source.syntax import number_at, region_in, site_of, statement, tree_of
@@ -141,13 +141,15 @@ def _built_in_forward(record: Record) -> dict[ast.Call, list[ModuleCall]]:
     """The expressions of a method that build a dropout, with its calls in which the module around was in eval mode."""
     switched = {row.module for row in record.modes if row.kind == "training"}
     found: dict[ast.Call, list[ModuleCall]] = {}
-    for call in record.module_calls:
-        around = None if call.parent is None else calls_by_number(record).get(call.parent)
-        module = module_of(record, call)
-        if around is None or around.training or not call.training or call.site is None or module is None:
+    dropouts = modules_of(record, DROPOUTS)
+    for call in record.module_calls if dropouts else ():
+        if call.module not in dropouts or call.parent is None or not call.training or call.site is None:
+            continue
+        around, module = calls_by_number(record).get(call.parent), module_of(record, call)
+        if around is None or around.training or module is None:
             continue
         unowned = not module.fqn and module.module not in switched
-        if unowned and not module.user_code and module.cls in DROPOUTS:
+        if unowned and not module.user_code:
             function, tree = function_at(record, call.site), tree_of(record, site_of(record, call.site))
             for part in ast.walk(function) if isinstance(function, Function) else ():
                 asks = None if tree is None else tree.parents.get(part)

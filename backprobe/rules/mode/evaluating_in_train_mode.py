@@ -112,6 +112,7 @@ from backprobe.rules.analysis.modules.training_modes import (
     inside,
     is_of,
     module_of,
+    modules_of,
     outermost_in_mode,
     parameters_in,
     receiver_of,
@@ -166,10 +167,9 @@ def _calls(record: Record, *, tracked: bool) -> dict[tuple[int, int], list[Modul
     """
     found: dict[tuple[int, int], list[ModuleCall]] = {}
     seen: set[int] = set()
-    for call in record.module_calls:
-        if not call.training or call.grad_mode != tracked or call.recompute:
-            continue
-        if not is_of(record, call, DROPOUTS | NORMS):
+    modules = modules_of(record, DROPOUTS | NORMS)
+    for call in record.module_calls if modules else ():
+        if call.module not in modules or not call.training or call.grad_mode != tracked or call.recompute:
             continue
         top = outermost_in_mode(record, call)
         if top.module_call in seen or top.grad_mode != tracked or top.site is None:

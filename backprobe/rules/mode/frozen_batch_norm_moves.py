@@ -104,6 +104,7 @@ from backprobe.rules.analysis.modules.training_modes import (
     NORMS,
     is_of,
     module_of,
+    modules_of,
     parameters_in,
     receiver_of,
     written_call,
@@ -138,8 +139,9 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per frozen module whose batch norm runs in training mode while others are trained."""
     steps = [row.moment for row in record.optimizer_events if row.kind == "step"]
     by_place: dict[tuple[int, int], list[ModuleCall]] = {}
-    for call in record.module_calls:
-        if call.training and is_of(record, call, NORMS):
+    norms = modules_of(record, NORMS)
+    for call in record.module_calls if norms else ():
+        if call.training and call.module in norms:
             top = _frozen_around(record, call)
             if top is not None and top.site is not None and _moves(record, call.module, _since(record, top)):
                 by_place.setdefault((top.site, top.module), []).append(top)

@@ -114,6 +114,7 @@ from backprobe.rules.analysis.modules.training_modes import (
     inside,
     is_of,
     module_of,
+    modules_of,
     outermost_in_mode,
     parameters_in,
     receiver_of,
@@ -163,11 +164,12 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per module that is trained in eval mode."""
     hurt: dict[int, _Hurt] = {}
     seen: set[int] = set()
-    for call in record.module_calls:
-        if call.training or not call.grad_mode or not is_of(record, call, DROPOUTS | NORMS):
+    modules = modules_of(record, DROPOUTS | NORMS)
+    for call in record.module_calls if modules else ():
+        if call.training or not call.grad_mode or call.module not in modules:
             continue
         top = outermost_in_mode(record, call)
-        if top.module_call in seen or is_of(record, top, DROPOUTS | NORMS):
+        if top.module_call in seen or top.module in modules:
             continue
         seen.add(top.module_call)
         _add(record, top, hurt)

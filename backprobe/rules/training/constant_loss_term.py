@@ -193,11 +193,16 @@ def _losses(record: Record) -> dict[int, WatchedCall]:
 def _sums(record: Record) -> Iterator[Binding]:
     """What statements bind, and what they add to in place: the binding of its name, at the statement that adds."""
     yield from record.bindings
+    adds = {
+        number: isinstance(statement(record, site_of(record, number)), ast.AugAssign)
+        for number in {event.site for event in record.inplace_events if event.site is not None}
+    }
     for event in record.inplace_events:
-        site = None if event.site is None else site_of(record, event.site)
+        if event.site is None or not adds[event.site]:
+            continue
         before = [row for row in lookup(record).bindings_of[event.tensor] if row.moment <= event.moment]
-        if site is not None and before and isinstance(statement(record, site), ast.AugAssign):
-            yield msgspec.structs.replace(before[-1], site=site.site, moment=event.moment, parents=())
+        if before:
+            yield msgspec.structs.replace(before[-1], site=event.site, moment=event.moment, parents=())
 
 
 def _terms(record: Record, total: Binding) -> Iterator[Binding]:

@@ -108,7 +108,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.batch_windows import window_of
-from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans, stepped_by
 from backprobe.rules.analysis.graph.walks import op, operands
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion
@@ -148,11 +148,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer: the first leaf that shows it stands for all."""
     for optimizer in record.optimizers:
         for row in optimizer.tensors:
-            spans = [
-                span
-                for span in grad_spans(record).get(row.tensor, ())
-                if any(update.optimizer == optimizer.optimizer for update in span.updates)
-            ]
+            spans = stepped_by(record, row.tensor, optimizer.optimizer)
             full = [span for span in spans if _is_summed(record, span)]
             window = window_of(record, full) if full and len(full) >= len(spans) - 1 else None
             if window is not None and not _serves_another_step(record, optimizer, full):
@@ -162,8 +158,10 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _is_summed(record: Record, span: Span) -> bool:
     """Several calls of one statement brought it, each of them from a mean as it is, and nothing changed it."""
+    if len(span.arrivals) < LEAST:
+        return False
     sites, calls = {row.site for row in span.arrivals}, [row.call for row in span.arrivals]
-    if len(calls) < LEAST or len(sites) != 1 or None in sites or None in calls or len(set(calls)) < len(calls):
+    if len(sites) != 1 or None in sites or None in calls or len(set(calls)) < len(calls):
         return False
     last, changed = span.updates[-1].moment, {"modified-in-place", "assigned"}
     rows = lookup(record).leaf_grads_of[span.tensor]

@@ -9,6 +9,7 @@ filled -> filled     accumulate, where a step that was not recorded whole wrote 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -30,12 +31,14 @@ class Span:
 
     Attributes:
         filled: How it came; in order further ones are in `added` (backward calls) and `changed` (by hand).
+        arrivals: What backward calls brought, in order: `filled`, if one brought it, and `added`.
         cleared: What emptied it; None if nothing did. zeroed: it was set to zero in place, not to None.
         updates: The updates of the leaf while it was filled; reads: where the program read it.
     """
 
     tensor: int
     filled: LeafGrad
+    arrivals: list[LeafGrad]
     added: list[LeafGrad] = field(default_factory=list["LeafGrad"])
     changed: list[LeafGrad] = field(default_factory=list["LeafGrad"])
     cleared: LeafGrad | None = None
@@ -43,11 +46,14 @@ class Span:
     updates: list[Update] = field(default_factory=list[Update])
     reads: list[GradRead] = field(default_factory=list["GradRead"])
 
-    @property
-    def arrivals(self) -> list[LeafGrad]:
-        """What backward calls brought, in order."""
-        first = [self.filled] if self.filled.call is not None else []
-        return first + self.added
+    def add(self, row: LeafGrad) -> None:
+        """A backward call added to it."""
+        self.added.append(row)
+        self.arrivals.append(row)
+
+
+def _begun(row: LeafGrad) -> Span:
+    return Span(row.tensor, row, [row] if row.call is not None else [])
 
 
 @table
@@ -64,6 +70,21 @@ def grad_spans(record: Record) -> Mapping[int, tuple[Span, ...]]:
     return {tensor: tuple(found) for tensor, found in spans.items() if found}
 
 
+@table
+def _stepped(record: Record) -> Mapping[tuple[int, int], list[Span]]:
+    found: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
+    for tensor, spans in grad_spans(record).items():
+        for span in spans:
+            for optimizer in {update.optimizer for update in span.updates} - {None}:
+                found[tensor, optimizer].append(span)
+    return found
+
+
+def stepped_by(record: Record, tensor: int, optimizer: int) -> list[Span]:
+    """The spans of a leaf that an optimizer stepped on, in order."""
+    return _stepped(record).get((tensor, optimizer), [])
+
+
 def _spans(record: Record, rows: list[LeafGrad]) -> list[Span]:
     found: list[Span] = []
     for row in rows:
@@ -72,11 +93,11 @@ def _spans(record: Record, rows: list[LeafGrad]) -> list[Span]:
             if last is not None:
                 last.cleared = row
         elif row.kind == "populate" or (row.kind == "assigned" and last is None):
-            found.append(Span(row.tensor, row))
+            found.append(_begun(row))
         elif row.kind in _ADDS:
             # after a zeroing in place the next call adds to zeros: a new gradient
             is_new = last is None or _is_written_unseen(record, last, row)
-            found.append(Span(row.tensor, row)) if last is None or is_new else last.added.append(row)
+            found.append(_begun(row)) if last is None or is_new else last.add(row)
         elif row.kind in ("modified-in-place", "assigned") and last is not None:
             if _is_zero(record, row):
                 last.cleared, last.zeroed = row, True

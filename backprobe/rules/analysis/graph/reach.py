@@ -34,17 +34,17 @@ class Reach:
 def reaches(record: Record) -> dict[int, Reach]:
     """What each backward call met, by call. At the tier `state` nothing is walked and all sets are empty."""
     index = lookup(record)
+    variable_of = {row.node: row.variable for row in record.nodes if row.variable is not None}
     answers: dict[int, Reach] = {}
     for call in index.calls:
         passes = index.passes_of_call[call]
         met = frozenset(row.node for row in passes)
-        variables = (index.nodes[node].variable for node in met)
         answers[call] = Reach(
             call=call,
             met=met,
             ran=frozenset(row.node for row in passes if row.position is not None),
             freed=frozenset(row.node for row in passes if row.freed),
-            leaves=frozenset(variable for variable in variables if variable is not None),
+            leaves=frozenset(variable_of[node] for node in met & variable_of.keys()),
         )
     return answers
 

@@ -77,6 +77,11 @@ def module_of(record: Record, call: ModuleCall) -> Module | None:
     return modules_by_number(record).get(call.module)
 
 
+def modules_of(record: Record, classes: frozenset[str]) -> frozenset[int]:
+    """The numbers of the modules of these classes."""
+    return frozenset(number for number, module in modules_by_number(record).items() if module.cls in classes)
+
+
 def is_of(record: Record, call: ModuleCall, classes: frozenset[str]) -> bool:
     """The call is of a module of one of these classes."""
     module = module_of(record, call)

@@ -24,8 +24,8 @@ def is_bad(measured: Statistics | None) -> bool:
 def bad_since(record: Record) -> dict[int, int]:
     """The first moment at which a tensor held NaN or an infinity, by tensor."""
     found: dict[int, int] = {}
-    for row in record.snapshots:
-        if is_bad(row.value):
+    for row in record.snapshots:  # of 100,000: a call of `is_bad` for each took most of this
+        if (value := row.value) is not None and (value.nan > 0 or value.inf > 0):
             found[row.tensor] = min(found.get(row.tensor, row.moment), row.moment)
     return found
 

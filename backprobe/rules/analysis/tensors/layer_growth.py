@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.graph.walks import RESHAPES, op
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.tensors.value_origins import excess_of_start, written_last
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
@@ -36,6 +37,19 @@ def is_product(kind: str) -> bool:
 
 def weight_of(record: Record, node: Node) -> int | None:
     """The one matrix among the leaves that a product takes, as it is or turned round; None if it takes none, or two."""
+    known = _weights(record)
+    if node.node not in known:
+        known[node.node] = _found_weight(record, node)
+    return known[node.node]
+
+
+@table
+def _weights(_record: Record) -> dict[int, int | None]:
+    """What `weight_of` has found, by node: two rules ask for each product."""
+    return {}
+
+
+def _found_weight(record: Record, node: Node) -> int | None:
     index, found = lookup(record), set[int]()
     for edge in index.edges_of[node.node]:
         below = None if edge.to_node is None else index.nodes[edge.to_node]

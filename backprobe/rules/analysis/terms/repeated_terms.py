@@ -54,35 +54,51 @@ def walked_before(record: Record) -> tuple[Repeated, ...]:
     An update or a read of `.grad` must use the sum: without one nobody is hurt.
     """
     found: list[Repeated] = []
+    walks = _walks(record)
     waiting: deque[BackwardCall] = deque(maxlen=_WINDOW)
     for call in record.backward_calls:
         if not stores(call) or call.site is None:
             continue
-        for first in [one for one in waiting if _is_inside(record, one, call)]:
+        walk = walks[call.call]
+        for first in [one for one in waiting if walk.holds(walks[one.call])]:
             if is_used_between(record, first, call):
                 waiting.remove(first)
             elif _is_used_after(record, call):
                 site = first.site if first.site is not None else call.site
-                found.append(Repeated(call=call, site=site, term=_root_nodes(record, first)[0], first=first))
-        if len(call.roots) == 1 and not call.roots[0].gradient_given and _root_nodes(record, call):
+                found.append(Repeated(call=call, site=site, term=walks[first.call].roots[0], first=first))
+        if len(call.roots) == 1 and not call.roots[0].gradient_given and walk.roots:
             waiting.append(call)
     return tuple(found)
 
 
-def _is_inside(record: Record, first: BackwardCall, call: BackwardCall) -> bool:
-    """The later call walks the root of the first one, or a sum of all its terms, and more."""
-    one, other = _root_nodes(record, first), _root_nodes(record, call)
-    if one == other:
-        return False
-    if one[0] in reaches(record)[call.call].ran:
-        return True
-    terms = _terms(record, call)
-    return bool(_terms(record, first)) and terms > _terms(record, first)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Walk:
+    """What a call is compared with others by.
+
+    Attributes:
+        roots: As of `_root_nodes`. ran: nodes that it executed.
+        terms: The scalar terms of its root that are no sums themselves; empty where the root is no sum.
+    """
+
+    roots: list[int]
+    ran: frozenset[int]
+    terms: frozenset[int]
+
+    def holds(self, first: _Walk) -> bool:
+        """It walks the root of the first one, or a sum of all its terms, and more."""
+        if first.roots == self.roots:
+            return False
+        return first.roots[0] in self.ran or (bool(first.terms) and self.terms > first.terms)
 
 
-def _terms(record: Record, call: BackwardCall) -> frozenset[int]:
-    """The scalar terms of a call's root that are no sums themselves; empty where the root is no sum."""
-    return _all_terms(record)[call.call]
+@table
+def _walks(record: Record) -> dict[int, _Walk]:
+    """By call: each is compared with all of the last ones."""
+    terms, reached = _all_terms(record), reaches(record)
+    return {
+        call.call: _Walk(roots=_root_nodes(record, call), ran=reached[call.call].ran, terms=terms[call.call])
+        for call in record.backward_calls
+    }
 
 
 @table

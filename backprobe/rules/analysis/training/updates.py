@@ -76,9 +76,11 @@ def _assigned(record: Record, known: set[tuple[int | None, int | None]]) -> Iter
 
 def _is_by_hand(record: Record, event: InplaceEvent) -> bool:
     """A leaf whose gradient the program reads is written by a statement that tracks nothing, while it has one."""
+    if event.done_by != "statement":
+        return False
     through_data = event.version_after == event.version_before
     tracked = lookup(record).moments[event.moment].grad_mode and not through_data
-    if event.tensor not in _read(record) or event.done_by != "statement" or tracked:
+    if event.tensor not in _read(record) or tracked:
         return False
     if through_data and event.site is not None and not takes_gradient(record, lookup(record).sites[event.site]):
         return False  # other values for a time: a quantised weight, or what it was before
