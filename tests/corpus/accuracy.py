@@ -1,6 +1,6 @@
 """Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
 
-usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|round5|round6|round7|round8|round9|round10|all] [--only TEXT]
+usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|round5|round6|round7|round8|round9|round10|round11|all] [--only TEXT]
                                        [--try-fixes] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;

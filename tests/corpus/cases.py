@@ -77,11 +77,11 @@ def _own_case(path: Path) -> Case:
     )  # fmt: skip
 
 
-WITH_SIDECARS = ("public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10")
+WITH_SIDECARS = ("public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10", "round11")
 """Folders whose cases have their expectations in a `case.json` of their own."""
 
 
-WITHOUT_LEVELS = ("round5", "round6", "round7", "round8", "round9", "round10")
+WITHOUT_LEVELS = ("round5", "round6", "round7", "round8", "round9", "round10", "round11")
 """Those whose writers knew no meaning of the levels: what does not raise counts as found at a warning."""
 
 

@@ -1,6 +1,6 @@
 """Whether plain torch shows what the claims of a corpus with sidecars say: the faulty programs do, the repaired do not.
 
-usage: python -m tests.corpus.symptoms [--corpus public|second|threads|threads2|round5|round6|round7|round8|round9|round10] [--folder FOLDER] [--only TEXT]
+usage: python -m tests.corpus.symptoms [--corpus public|second|threads|threads2|round5|round6|round7|round8|round9|round10|round11] [--folder FOLDER] [--only TEXT]
 
 Each program runs in a fork of this process, without capture. A claim is proved if `bad.py` raises what it must, or its
 `symptom_check` is true in the end, and `good.py` ends without an exception, its `symptom_check` false. Correct programs

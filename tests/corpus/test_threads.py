@@ -99,6 +99,14 @@ ROUNDS = [
         }),
         cases=72, clean=39, each=1, longest=90, comments=False, told_in_public=False,
     ),
+    Round(
+        folder=OWN / "round11",
+        families=frozenset({
+            "graph-break", "accumulation", "retention", "higher-order", "flags", "leaf", "in-place", "optimizer",
+            "loss", "mode", "numerics", "scale", "function", "hook", "data", "identity",
+        }),
+        cases=72, clean=39, each=1, longest=110, comments=True, told_in_public=False,
+    ),
 ]  # fmt: skip
 THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 FORUM = re.compile(r"t/[a-z0-9-]+/\d+(/\d+)?")
