@@ -4,7 +4,8 @@ What it finds:
     A function of the program makes a loss, walks it back and reads a `.grad`: that of an input, as an attack or a
     saliency map does, or that of parameters, once, before training. The call also filled the parameters. Nobody clears
     them before another function's backward call adds the gradient of training, and the optimizer steps on the sum. The
-    finding stands at the call of the helper, and at its backward call where the source does not tell that one.
+    finding stands at the clear that runs just before the helper, one line too early; else at the call of the helper,
+    and at its backward call where the source does not tell that one.
 
 Why it matters:
     Each step, or the first one, goes partly along the gradient of a loss that was only to be looked at.
@@ -30,8 +31,8 @@ Example:
 
     for x in torch.randn(4, 8, 4):
         y = (x[:, 0] > 0).long()
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(attacked(x, y)), y)  # <- here
+        optimizer.zero_grad()  # <- here
+        loss = nn.functional.cross_entropy(model(attacked(x, y)), y)
         loss.backward()
         optimizer.step()
 
@@ -124,12 +125,13 @@ from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
 from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.analysis.training.updates import updates
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import GradRead, LeafGrad, Record
+    from backprobe.record import GradRead, LeafGrad, Record, Site
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -232,6 +234,19 @@ def _is_once(record: Record, left: LeafGrad, added: LeafGrad) -> bool:
     return counts[left.site] == 1 and counts[added.site] >= LEAST and record.backward_calls[0].site == left.site
 
 
+def _cleared_early(record: Record, probe: _Probe, called: Site) -> int | None:
+    """The clear that stands above the call of the helper in its function, and ran in the same turn before it."""
+    held = probe.span.updates[0].optimizer
+    since = max((row.moment for row in updates(record) if row.moment < probe.span.filled.moment), default=-1)
+    rows = [
+        row for row in record.optimizer_events
+        if row.kind == "zero_grad" and row.optimizer == held and since < row.moment < probe.span.filled.moment
+    ]  # fmt: skip
+    sites = [lookup(record).sites[row.site] for row in rows[-1:] if row.site is not None]
+    above = [one for one in sites if (one.function, one.source) == (called.function, called.source)]
+    return next((one.site for one in above if one.line < called.line), None)
+
+
 def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     first = probes[0]
     tensors = sorted({one.span.tensor for one in probes})
@@ -239,18 +254,23 @@ def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     step = "The step" if held is None else f"`{optimizer_name(record, held)}.step()`"
     function = _function(record, site) or ""
     called = None if first.added.site is None else statement_beside(record, site, first.left.moment, first.added.site)
+    clear = None if called is None else _cleared_early(record, first, called)
+    at, said = site if called is None else called.site, "This call"
+    if clear is not None:
+        at, said = clear, f"`{function.rpartition('.')[2]}` runs behind this clear: its backward call"
     return told(
         record,
         RULE,
-        site if called is None else called.site,
+        at,
         (
-            f"This call is to look at a gradient, and fills {together(record, tensors)} as well.",
+            f"{said} is to look at a gradient, and fills {together(record, tensors)} as well.",
             f"{capital(step)} uses it together with that of training: nothing clears it in between.",
             "Ask for the one gradient: `torch.autograd.grad(loss, x)`; or clear the others when the helper is done.",
         ),
         binding=function,
         moments=sorted({one.left.moment for one in probes}),
         related=(
+            ("the helper is called here", None if clear is None or called is None else called.site),
             ("the helper walks back here", None if called is None else site),
             ("the helper reads a gradient here", first.read.site),
             ("training adds its own gradient here", first.added.site),
