@@ -120,18 +120,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.calling_statements import statement_beside
-from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.gradients.grad_spans import Span, cleared_above, grad_spans
 from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
 from backprobe.rules.analysis.training.trained_parameters import trained
-from backprobe.rules.analysis.training.updates import updates
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import GradRead, LeafGrad, Record, Site
+    from backprobe.record import GradRead, LeafGrad, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -234,19 +233,6 @@ def _is_once(record: Record, left: LeafGrad, added: LeafGrad) -> bool:
     return counts[left.site] == 1 and counts[added.site] >= LEAST and record.backward_calls[0].site == left.site
 
 
-def _cleared_early(record: Record, probe: _Probe, called: Site) -> int | None:
-    """The clear that stands above the call of the helper in its function, and ran in the same turn before it."""
-    held = probe.span.updates[0].optimizer
-    since = max((row.moment for row in updates(record) if row.moment < probe.span.filled.moment), default=-1)
-    rows = [
-        row for row in record.optimizer_events
-        if row.kind == "zero_grad" and row.optimizer == held and since < row.moment < probe.span.filled.moment
-    ]  # fmt: skip
-    sites = [lookup(record).sites[row.site] for row in rows[-1:] if row.site is not None]
-    above = [one for one in sites if (one.function, one.source) == (called.function, called.source)]
-    return next((one.site for one in above if one.line < called.line), None)
-
-
 def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     first = probes[0]
     tensors = sorted({one.span.tensor for one in probes})
@@ -254,7 +240,7 @@ def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     step = "The step" if held is None else f"`{optimizer_name(record, held)}.step()`"
     function = _function(record, site) or ""
     called = None if first.added.site is None else statement_beside(record, site, first.left.moment, first.added.site)
-    clear = None if called is None else _cleared_early(record, first, called)
+    clear = None if called is None else cleared_above(record, first.span, called)
     at, said = site if called is None else called.site, "This call"
     if clear is not None:
         at, said = clear, f"`{function.rpartition('.')[2]}` runs behind this clear: its backward call"
