@@ -19,7 +19,7 @@ Example:
 
     net, s = nn.Linear(4, 1), nn.Parameter(torch.zeros(()))
     optimizer = torch.optim.SGD([*net.parameters(), s], lr=0.05)
-    for x in torch.randn(4, 16, 4):
+    for x in torch.randn(6, 16, 4):
         error = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
         loss = torch.exp(-s) * error  # <- here
         optimizer.zero_grad()
@@ -32,7 +32,7 @@ Use instead:
 
     net, s = nn.Linear(4, 1), nn.Parameter(torch.zeros(()))
     optimizer = torch.optim.SGD([*net.parameters(), s], lr=0.05)
-    for x in torch.randn(4, 16, 4):
+    for x in torch.randn(6, 16, 4):
         error = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
         loss = torch.exp(-s) * error + s
         optimizer.zero_grad()
@@ -47,7 +47,7 @@ Near miss: a multiplier that ascends
     net, raw = nn.Linear(4, 1), nn.Parameter(torch.zeros(()))
     primal = torch.optim.SGD(net.parameters(), lr=0.05)
     dual = torch.optim.SGD([raw], lr=0.05, maximize=True)
-    for x in torch.randn(4, 16, 4):
+    for x in torch.randn(6, 16, 4):
         out = net(x)
         loss = (out - 1).pow(2).mean() + F.softplus(raw) * (out.pow(2).mean() - 0.1)
         primal.zero_grad()
@@ -63,7 +63,7 @@ Near miss: a temperature with a loss of its own
     net, log_alpha = nn.Linear(4, 2), nn.Parameter(torch.zeros(()))
     actor = torch.optim.SGD(net.parameters(), lr=0.05)
     tuner = torch.optim.SGD([log_alpha], lr=0.05)
-    for x in torch.randn(4, 16, 4):
+    for x in torch.randn(6, 16, 4):
         logp = torch.log_softmax(net(x), 1)
         entropy = -(logp.exp() * logp).sum(1).mean()
         actor.zero_grad()
@@ -120,8 +120,8 @@ RULE = Rule(
     needs=("node", "backward", "stats", "optimizer"),
 )
 
-LEAST: Final = 3
-"""Steps with a gradient of one sign."""
+LEAST: Final = 5
+"""Steps with a gradient of one sign: fewer are no direction."""
 
 
 def check(record: Record) -> Iterator[Finding]:
