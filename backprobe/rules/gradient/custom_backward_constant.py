@@ -1,8 +1,9 @@
 """BP244 custom-backward-constant: `backward` of a custom Function does not use the gradient that it is given.
 
 What it finds:
-    What `backward` returns depends on no gradient that came in, although that gradient is not 1 throughout: the chain
-    rule ends there. Or a module defines `backward(self, gradient)`, which torch never calls.
+    What `backward` returns, or what it returns for one input that `forward` computes with, depends on no gradient that
+    came in, although that gradient is not 1 throughout: the chain rule ends there. Or a module defines
+    `backward(self, gradient)`, which torch never calls.
 
 Why it matters:
     All that stands behind the Function, the weight of a loss, a mean, a mask, other layers, changes no gradient before
@@ -99,6 +100,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.method_flow import arriving, inputs_made_without, is_zero, made_last
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.custom_functions import (
     CustomFunction,
@@ -106,8 +108,8 @@ from backprobe.rules.analysis.source.custom_functions import (
     custom_functions,
     returned,
     returns,
+    tensor_inputs,
 )
-from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import (
     method_called,
     number_at,
@@ -137,8 +139,6 @@ RULE = Rule(
 
 _ONE: Final = 1e-6
 """How far the elements of a gradient may be from 1."""
-
-_ZEROS: Final = frozenset({"zeros", "zeros_like", "new_zeros"})
 _OPTIONS: Final = frozenset({"retain_graph", "create_graph", "inputs"})
 """What `Tensor.backward` takes besides a gradient."""
 
@@ -152,12 +152,16 @@ _WITH_GRADIENT: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per Function, and per module class."""
     for name, function in custom_functions(record).items():
-        if _ignores_its_gradient(function):
-            nodes = [row for row in record.nodes if (row.custom or "").rpartition(".")[2] == name]
-            passed = next((one for node in nodes for one in _passes(record, node)), None)
-            site = class_site(record, function)
-            if passed is not None and site is not None:
-                yield _of_function(record, function, site, passed)
+        whole = _ignores_its_gradient(function)
+        inputs = [] if whole else inputs_made_without(function)
+        site = class_site(record, function) if whole or inputs else None
+        if site is None:
+            continue
+        nodes = [row for row in record.nodes if (row.custom or "").rpartition(".")[2] == name]
+        at = next((one for one in inputs if any(_wants(record, function, node, one) for node in nodes)), None)
+        passed = next((one for node in nodes for one in _passes(record, node)), None)
+        if passed is not None and (whole or at is not None):
+            yield _of_function(record, function, site, passed, at)
     yield from _of_modules(record)
 
 
@@ -166,20 +170,21 @@ def _ignores_its_gradient(function: CustomFunction) -> bool:
     method = function.derivative
     if method is None:
         return False
-    given = method.args
-    names = {one.arg for one in (*given.posonlyargs, *given.args)[1:]}
-    names |= {given.vararg.arg} if given.vararg is not None else set()
+    names = arriving(method)
     if not names or any(
         isinstance(part, ast.Name) and part.id in names for part in parts_of(method) if part is not method
     ):
         return False
-    values = [value for one in returns(method) for value in returned(one)]
-    return any(not isinstance(value, ast.Constant) and not _is_zero(value) for value in values)
+    return any(not is_zero(value) for one in returns(method) for value in returned(one))
 
 
-def _is_zero(value: ast.expr) -> bool:
-    """`torch.zeros_like(x)`: the derivative is zero, and so is its product with any gradient."""
-    return isinstance(value, ast.Call) and last_name(value.func) in _ZEROS
+def _wants(record: Record, function: CustomFunction, node: Node, at: int) -> bool:
+    """The input was a tensor whose gradient goes on to something."""
+    places = tensor_inputs(record, node, function)
+    edges = lookup(record).edges_of[node.node]
+    return places is not None and any(
+        edge.to_node is not None and edge.slot < len(places) and places[edge.slot] == at for edge in edges
+    )
 
 
 def _passes(record: Record, node: Node) -> Iterator[NodePass]:
@@ -192,9 +197,10 @@ def _passes(record: Record, node: Node) -> Iterator[NodePass]:
             yield row
 
 
-def _of_function(record: Record, function: CustomFunction, site: int, passed: NodePass) -> Finding:
+def _of_function(record: Record, function: CustomFunction, site: int, passed: NodePass, at: int | None) -> Finding:
     method = function.derivative
-    last = next(iter(returns(method)))
+    last = next(iter(returns(method))) if method is None or at is None else made_last(method, at)
+    whose = "" if at is None else f" for `{function.inputs[at]}`"
     call = lookup(record).calls[passed.call]
     inner = site_at(record, last)
     return told(
@@ -202,7 +208,7 @@ def _of_function(record: Record, function: CustomFunction, site: int, passed: No
         RULE,
         site if inner is None else inner.site,
         (
-            f"`{function.name}.backward` returns a gradient that does not depend on the one that it is given.",
+            f"`{function.name}.backward` returns a gradient{whose} that does not depend on the one that it is given.",
             "The chain rule ends here: what comes behind the Function does not count for what stands before it.",
             "Multiply by the gradient that came in.",
         ),

@@ -92,14 +92,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.method_flow import inputs_made_without, made_last
 from backprobe.rules.analysis.gradients.one_element import Context, Unknown, Value, value_returned
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.custom_functions import (
     CustomFunction,
     class_site,
     custom_functions,
-    returned,
-    returns,
     tensor_inputs,
 )
 from backprobe.rules.analysis.source.syntax import parts_of, region_in, site_at
@@ -158,7 +157,8 @@ def _differs(record: Record, function: CustomFunction, node: Node) -> tuple[int,
         seen = [_at(function, point) for point in _POINTS]
     except Unknown:
         return None
-    for at, _name in enumerate(function.inputs):
+    alone = inputs_made_without(function)  # another rule tells that
+    for at in (one for one in range(len(function.inputs)) if one not in alone):
         pairs = [(slopes[at], given[at]) for slopes, given in seen]
         plain = places is not None and set(places) == {at}
         if all(_apart(slope, given) for slope, given in pairs) and not _is_meant(seen, at, plain=plain):
@@ -248,28 +248,10 @@ def _scales(seen: list[tuple[list[float], list[float | None]]], at: int) -> bool
     )
 
 
-def _line(function: CustomFunction, at: int) -> ast.stmt:
-    """Where that gradient is made: the statement that gives it its name last, else the value of the `return`."""
-    last = next(iter(returns(function.derivative)))
-    values = returned(last)
-    value: ast.expr = values[at] if at < len(values) else values[0]
-    if isinstance(value, ast.Name):
-        made = [
-            one
-            for one in parts_of(function.derivative)
-            if isinstance(one, ast.Assign | ast.AugAssign)
-            and value.id
-            in [ast.unparse(part) for part in (one.targets if isinstance(one, ast.Assign) else [one.target])]
-        ]
-        if made:
-            return max(made, key=lambda one: one.lineno)
-    return last
-
-
 def _finding(
     record: Record, function: CustomFunction, site: int, node: Node, at: int, slope: float, given: float
 ) -> Finding:
-    place = _line(function, at)
+    place: ast.stmt = function.cls if function.derivative is None else made_last(function.derivative, at)
     inner = site_at(record, place)
     name = function.inputs[at]
     point = ", ".join(f"{one} = {value:g}" for one, value in zip(function.inputs, _POINTS[-1], strict=False))

@@ -3,9 +3,10 @@
 What it finds:
     A backward call leaves gradients in the parameters of two optimizers; the one that it is meant for steps. The other
     one's parameters keep theirs, their own backward call adds to it, and their optimizer steps on the sum. The finding
-    stands at that second call; or, where the first loss took in what the other network made and needs no gradient
-    beyond that, at the expression that takes it in. A loss that is the other network's own output, and is walked back
-    beside that network's own loss before it steps, is such a call too.
+    stands at that second call, or at the clear that ran before the first one in the same function; or, where the first
+    loss took in what the other network made and needs no gradient beyond that, at the expression that takes it in. A
+    loss that is the other network's own output, and is walked back beside that network's own loss before it steps, is
+    such a call too.
 
 Why it matters:
     A discriminator is trained on the generator's wish as well: each step is partly the wrong way.
@@ -87,7 +88,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.gradients.grad_spans import Span, cleared_above, grad_spans
 from backprobe.rules.analysis.graph.reach import leaves_behind, reaches
 from backprobe.rules.analysis.modules.critics import scored_again
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -271,11 +272,18 @@ def _finding(record: Record, site: int, found: list[_Mixed]) -> Finding:
     tensors = sorted({one.tensor for one, _update, _after in found})
     already = "already hold" if len(tensors) > 1 else "already holds"
     subject = f"{capital(together(record, tensors))} {already}"
+    early = _early_clear(record, span, site)
     return told(
         record,
         RULE,
-        site,
+        site if early is None else early,
         (
+            f"This clear runs before the backward call that `{other}` steps on, and that fills again what it emptied.",
+            f"{capital(together(record, tensors))}: their own call adds to that, and `{own}` steps on the sum of both.",
+            f"Call `{own}.zero_grad()` between the two.",
+        )
+        if early is not None
+        else (
             f"{subject} the gradient of the loss that `{other}` stepped on.",
             f"This backward call adds to it, and `{own}` steps on the sum of both.",
             f"Call `{own}.zero_grad()` before it.",
@@ -285,6 +293,7 @@ def _finding(record: Record, site: int, found: list[_Mixed]) -> Finding:
         related=(
             ("this call left a gradient here too", span.filled.site),
             (f"`{other}` steps on it", update.site),
+            ("their own call adds to it", None if early is None else site),
             (f"`{own}` steps on the sum", span.updates[0].site),
         ),
         evidence={"tensors": tensors[:16], "assumed": "each optimizer steps on its own loss"},
@@ -293,6 +302,14 @@ def _finding(record: Record, site: int, found: list[_Mixed]) -> Finding:
         calls=() if after.call is None else (after.call,),
         optimizers=(span.updates[0].optimizer,) if span.updates[0].optimizer is not None else (),
     )
+
+
+def _early_clear(record: Record, span: Span, site: int) -> int | None:
+    """The clear above the other loss's backward call, where all stand in one function."""
+    first = None if span.filled.site is None else site_of(record, span.filled.site)
+    if first is None or first.function != site_of(record, site).function:
+        return None
+    return cleared_above(record, span, first)
 
 
 def _fixes(record: Record, span: Span, after: LeafGrad) -> Iterator[Fix]:

@@ -4,7 +4,8 @@ What it finds:
     A function of the program makes a loss, walks it back and reads a `.grad`: that of an input, as an attack or a
     saliency map does, or that of parameters, once, before training. The call also filled the parameters. Nobody clears
     them before another function's backward call adds the gradient of training, and the optimizer steps on the sum. The
-    finding stands at the call of the helper, and at its backward call where the source does not tell that one.
+    finding stands at the clear that runs just before the helper, one line too early; else at the call of the helper,
+    and at its backward call where the source does not tell that one.
 
 Why it matters:
     Each step, or the first one, goes partly along the gradient of a loss that was only to be looked at.
@@ -30,8 +31,8 @@ Example:
 
     for x in torch.randn(4, 8, 4):
         y = (x[:, 0] > 0).long()
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(attacked(x, y)), y)  # <- here
+        optimizer.zero_grad()  # <- here
+        loss = nn.functional.cross_entropy(model(attacked(x, y)), y)
         loss.backward()
         optimizer.step()
 
@@ -119,7 +120,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.calling_statements import statement_beside
-from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.gradients.grad_spans import Span, cleared_above, grad_spans
 from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
@@ -239,18 +240,23 @@ def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     step = "The step" if held is None else f"`{optimizer_name(record, held)}.step()`"
     function = _function(record, site) or ""
     called = None if first.added.site is None else statement_beside(record, site, first.left.moment, first.added.site)
+    clear = None if called is None else cleared_above(record, first.span, called)
+    at, said = site if called is None else called.site, "This call"
+    if clear is not None:
+        at, said = clear, f"`{function.rpartition('.')[2]}` runs behind this clear: its backward call"
     return told(
         record,
         RULE,
-        site if called is None else called.site,
+        at,
         (
-            f"This call is to look at a gradient, and fills {together(record, tensors)} as well.",
+            f"{said} is to look at a gradient, and fills {together(record, tensors)} as well.",
             f"{capital(step)} uses it together with that of training: nothing clears it in between.",
             "Ask for the one gradient: `torch.autograd.grad(loss, x)`; or clear the others when the helper is done.",
         ),
         binding=function,
         moments=sorted({one.left.moment for one in probes}),
         related=(
+            ("the helper is called here", None if clear is None or called is None else called.site),
             ("the helper walks back here", None if called is None else site),
             ("the helper reads a gradient here", first.read.site),
             ("training adds its own gradient here", first.added.site),

@@ -135,7 +135,7 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
     handed = None if holder is not None else _handed(record, carried, at)
     if handed is not None:
         advice = f"Hand in `{handed.text}.detach()`: what is kept then has no history."
-        edit = handed_without(record, handed, ".detach()")
+        edit = None if handed.beside else handed_without(record, handed, ".detach()")
     return told(
         record,
         RULE,

@@ -323,8 +323,8 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
         if any(edit.text == ".detach()" for fix in fixes for edit in fix.edits):
             remedy = ".detach()"  # somewhere in the function a tensor is asked for
         advice = f"Hand in `{ast.unparse(handed.part)}{remedy}`."
-        edit = handed_without(record, handed, remedy)
-        fixes = [Fix(title="Hand in the value without its history", safety="safe", edits=(edit,))]
+        edits = () if handed.beside else (handed_without(record, handed, remedy),)
+        fixes = [Fix(title="Hand in the value without its history", safety="safe", edits=edits)] if edits else []
     return told(
         record,
         RULE,

@@ -291,7 +291,7 @@ def _finding(
                 safety="safe",
                 edits=(handed_without(record, handed, ".detach()"),),
             )
-            if handed is not None
+            if handed is not None and not handed.beside
             else Fix(title="Put the value in without its history", safety="manual")
         ],
         tensors=sorted({one.tensor for _moment, found in kept for one in found}),

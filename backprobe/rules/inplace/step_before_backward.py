@@ -3,9 +3,9 @@
 What it finds:
     A backward call raised because the weights that its graph had saved were updated in the meantime. The finding stands
     at the update that came last, and where that is in a function of its own at the call of it beside the backward call.
-    If one function walks and steps, and was called for another loss before, the two cannot be parted: then it stands
-    where the loss is computed, which is too early. Related are the statement that used the old weights and the call
-    that raised.
+    It stands where the loss is computed, which is too early, if one function walks and steps and was called for another
+    loss before, or if one statement makes its whole graph behind that other loss. Related are the statement that used
+    the old weights and the call that raised.
 
 Why it matters:
     The program stops, and the message of torch speaks of an in-place operation that no line of the program shows: the
@@ -23,9 +23,9 @@ Example:
     made = torch.ones(4, 2, requires_grad=True)
     optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
     critic_loss = critic(made.detach()).pow(2).mean()
-    maker_loss = -critic(made).mean()
+    maker_loss = -critic(made).mean()  # <- here
     critic_loss.backward()
-    optimizer.step()  # <- here
+    optimizer.step()
     maker_loss.backward()
 
 Use instead:
@@ -80,6 +80,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.calls.calling_statements import statement_beside
 from backprobe.rules.analysis.graph.carried_graphs import walked_again
+from backprobe.rules.analysis.graph.walks import below, node_of
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import line_after, replacement
 from backprobe.rules.analysis.source.naming import optimizer_name
@@ -94,7 +95,7 @@ from backprobe.rules.framework.locations import line_of, source_lines
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import Binding, Record
 
 RULE = Rule(
     name="step-before-backward",
@@ -117,7 +118,11 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _computed_early(record: Record, change: SavedChange, step: int) -> int | None:
-    """Where another function computed the loss, if one function walks it and has stepped for another loss before."""
+    """Where the loss was computed too early: in another function than the one that steps first and walks it then.
+
+    Or in the same one, whole in one statement behind the loss that was stepped for: the losses stand in the order of
+    their steps, so the later one belongs behind the first step.
+    """
     root = change.call.roots[0].tensor if change.call.roots else None
     if root is None or change.call.site is None:
         return None
@@ -125,14 +130,35 @@ def _computed_early(record: Record, change: SavedChange, step: int) -> int | Non
     made = next(iter(lookup(record).bindings_of[root]), None)
     if made is None or (walks.function, walks.source) != (steps.function, steps.source):
         return None
-    return made.site if made.function != steps.function and made.moment < change.last.moment else None
+    if made.moment >= change.last.moment:
+        return None
+    is_early = made.function != steps.function or _follows_first_loss(record, change, made)
+    return made.site if is_early else None
+
+
+def _follows_first_loss(record: Record, change: SavedChange, made: Binding) -> bool:
+    """One statement made its whole graph, behind that of the loss that was walked before the step."""
+    index = lookup(record)
+    rows = [row for row in record.bindings if row.function == made.function and row.moment < made.moment]
+    root = node_of(record, made.tensor)
+    graph = set() if root is None else set(below(record, root))
+    if any(node_of(record, row.tensor) in graph for row in rows):
+        return False  # an earlier statement made a part of it
+    walked = [
+        call for call in record.backward_calls
+        if made.moment < call.moment_before < change.last.moment and call.outcome == "finished" and call.roots
+    ]  # fmt: skip
+    firsts = (index.bindings_of[call.roots[0].tensor] for call in walked if call.roots[0].tensor is not None)
+    return any(rows and rows[0].function == made.function and rows[0].moment < made.moment for rows in firsts)
 
 
 def _finding_early(record: Record, change: SavedChange, early: int) -> Finding:
     row = lookup(record).bindings_of[change.call.roots[0].tensor or 0][0]
     name, saver = saved_name(record, change), lookup(record).nodes[change.saved.node]
-    walks = _handing(record, change, early, row.name)
+    walks, step = _handing(record, change, early, row.name), change.last.site
     edits = () if walks is None else moved(record, early, walks, after=False)
+    if walks is None and step is not None and row.function == site_of(record, step).function:
+        edits = moved(record, early, step, after=True)
     return told(
         record,
         RULE,

@@ -18,6 +18,7 @@ from backprobe.rules.training import (
     double_softmax,
     entropy_punished,
     focal_weight_of_mean,
+    hook_binds_late,
     kl_arguments_swapped,
     kl_div_without_log,
     labels_shifted_twice,
@@ -25,6 +26,7 @@ from backprobe.rules.training import (
     log_variance_as_deviation,
     loss_overwritten_in_loop,
     loss_shape_broadcast,
+    loss_weight_unopposed,
     method_not_called,
     micro_batch_means_unequal,
     micro_batches_not_divided,
@@ -77,4 +79,6 @@ RULES: Final[tuple[RuleModule, ...]] = (
     kl_arguments_swapped,
     targets_all_ignored,
     classes_scrambled_by_view,
+    hook_binds_late,
+    loss_weight_unopposed,
 )

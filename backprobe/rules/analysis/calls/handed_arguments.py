@@ -31,10 +31,11 @@ _MOST: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """An argument of a call. site: of the statement around the call."""
+    """An argument of a call. site: of the statement around the call. beside: others go the same way, as keywords."""
 
     site: Site
     part: ast.expr
+    beside: bool = False
 
     @property
     def text(self) -> str:
@@ -58,7 +59,7 @@ def handed_in(record: Record, site: Site, name: str) -> Handed | None:
         if step is None:
             break
         found = step
-        if not isinstance(found.part, ast.Name):
+        if not isinstance(found.part, ast.Name) or found.beside:
             break
         site, name = found.site, found.part.id
     return found
@@ -105,11 +106,15 @@ def _handed(record: Record, outer: Tree, function: Function, call: ast.Call, nam
 def _one_up(record: Record, site: Site, name: str) -> Handed | None:
     node, tree = statement(record, site), tree_of(record, site)
     function = None if node is None or tree is None else scope_of(tree, node)
-    if tree is None or not isinstance(function, Function) or not _is_left_alone(tree, function, name):
+    if tree is None or not isinstance(function, Function):
         return None
     if function.name.startswith("__") or function.name == "forward":
         return None
     calls = [(file.tree, one) for file in names(record).values() for one in file.calls.get(function.name, ())]
+    if len(calls) == 1 and _is_of_keywords(tree, node, function, name):
+        return _handed_by_keyword(record, calls[0][0], function, calls[0][1])
+    if not _is_left_alone(tree, function, name):
+        return None
     if len(calls) > 1:
         own = {row.tensor for row in bindings_named(record)[name] if row.function == site.function}
         bound = {row.name for tensor in own for row in lookup(record).bindings_of[tensor]}
@@ -118,6 +123,28 @@ def _one_up(record: Record, site: Site, name: str) -> Handed | None:
     if len(calls) != 1:
         return None
     return _handed(record, calls[0][0], function, calls[0][1], name)
+
+
+def _is_of_keywords(tree: Tree, node: ast.AST | None, function: Function, name: str) -> bool:
+    """The name is a loop's, over what came by keywords: `for key, value in values.items()` with `**values`."""
+    given = None if function.args.kwarg is None else function.args.kwarg.arg
+    loops = [one for one in tree.ancestors(node or function) if isinstance(one, ast.For)]
+    own = next((one for one in loops if name in target_names(one.target)), None)
+    call = None if own is None else own.iter
+    if own is None or not isinstance(call, ast.Call) or scope_of(tree, own) is not function:
+        return False
+    last = own.target.elts[-1] if isinstance(own.target, ast.Tuple) else own.target
+    is_value = isinstance(last, ast.Name) and last.id == name
+    return is_value and given is not None and ast.unparse(call) in (f"{given}.items()", f"{given}.values()")
+
+
+def _handed_by_keyword(record: Record, outer: Tree, function: Function, call: ast.Call) -> Handed | None:
+    """The first argument that a call gives by a keyword of its own."""
+    known = parameters_of(function)
+    parts = [one.value for one in call.keywords if one.arg is not None and one.arg not in known]
+    around = next((one for one in outer.ancestors(call) if isinstance(one, ast.stmt)), None)
+    there = None if around is None else site_at(record, around)
+    return None if not parts or there is None else Handed(site=there, part=parts[0], beside=len(parts) > 1)
 
 
 def _is_left_alone(tree: Tree, function: Function, name: str) -> bool:

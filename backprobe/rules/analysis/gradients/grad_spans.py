@@ -20,7 +20,7 @@ from backprobe.rules.analysis.training.updates import Update, updates_of
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import GradRead, LeafGrad, Record
+    from backprobe.record import GradRead, LeafGrad, Record, Site
 
 _ADDS: Final = frozenset({"accumulate", "accumulate-new-tensor"})
 
@@ -83,6 +83,26 @@ def _stepped(record: Record) -> Mapping[tuple[int, int], list[Span]]:
 def stepped_by(record: Record, tensor: int, optimizer: int) -> list[Span]:
     """The spans of a leaf that an optimizer stepped on, in order."""
     return _stepped(record).get((tensor, optimizer), [])
+
+
+def cleared_above(record: Record, span: Span, beside: Site) -> int | None:
+    """The clear of its optimizer in the same turn that stands above a statement, in one function, and ran too early.
+
+    It ran behind the update before, and before the span was filled.
+    """
+    held, begun = span.updates[0].optimizer, span.filled.moment
+    since = max((row.moment for row in updates_of(record).get(span.tensor, ()) if row.moment < begun), default=-1)
+    rows = [
+        row.site for row in record.optimizer_events
+        if row.kind == "zero_grad" and row.optimizer == held and since < row.moment < begun and row.site is not None
+    ]  # fmt: skip
+    sites = lookup(record).sites
+    site, step = sites[rows[-1]] if rows else None, sites.get(-1 if (at := span.updates[0].site) is None else at)
+    if site is None or (site.function, site.source) != (beside.function, beside.source):
+        return None
+    if step is not None and step.function == site.function and step.line < site.line:
+        return None  # it stands behind its own step, to clear for the next turn
+    return site.site if site.line < beside.line else None
 
 
 def _spans(record: Record, rows: list[LeafGrad]) -> list[Span]:

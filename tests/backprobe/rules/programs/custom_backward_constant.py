@@ -121,3 +121,109 @@ for x in torch.randn(4, 8, 4):
     opt.zero_grad(); loss.backward(); opt.step()
 """,
 }
+PROGRAMS |= {
+    "one input of two: the slope of a learned kink": """
+import torch
+from torch import nn
+class Kink(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x, slope)
+        return torch.where(x > 0, x, slope * x)
+    @staticmethod
+    def backward(ctx, grad):
+        x, slope = ctx.saved_tensors
+        grad_x = torch.where(x > 0, grad, slope * grad)
+        grad_slope = None
+        if ctx.needs_input_grad[1]:
+            below = x.clamp(max=0)
+            grad_slope = below.sum()  # <- BP244
+        return grad_x, grad_slope
+net, slope = nn.Linear(4, 3), nn.Parameter(torch.tensor(0.2))
+opt = torch.optim.SGD([*net.parameters(), slope], 0.01)
+for x in torch.randn(4, 8, 4):
+    loss = (Kink.apply(net(x), slope) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "one input of three, written into the return": """
+import torch
+from torch import nn
+class Affine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale, shift):
+        ctx.save_for_backward(x, scale)
+        out = x * scale
+        out += shift
+        return out
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return g * scale, x.sum(0), g.sum(0)  # <- BP244
+scale, shift = nn.Parameter(torch.ones(4)), nn.Parameter(torch.zeros(4))
+net = nn.Linear(4, 4)
+opt = torch.optim.SGD([*net.parameters(), scale, shift], 0.01)
+for x in torch.randn(4, 8, 4):
+    loss = (Affine.apply(net(x), scale, shift) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good: a loss that is handed on beside the output gets a gradient of one": """
+import torch
+from torch import nn
+class WithBalance(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, balance):
+        assert balance.numel() == 1
+        ctx.dtype = balance.dtype
+        return x
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, torch.ones(1, dtype=ctx.dtype).squeeze() * 0.01
+net, gate = nn.Linear(4, 3), nn.Linear(4, 3)
+opt = torch.optim.SGD([*net.parameters(), *gate.parameters()], 0.01)
+for x in torch.randn(4, 8, 4):
+    shares = gate(x).softmax(1)
+    out = WithBalance.apply(net(x) * shares, shares.mean(0).square().sum())
+    loss = (out - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good: the gradients are collected in a list": """
+import torch
+from torch import nn
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+    @staticmethod
+    def backward(ctx, grad):
+        x, scale = ctx.saved_tensors
+        sums = torch.zeros_like(scale)
+        for row, weight in zip(x, grad):
+            sums.addcmul_(row, weight)
+        return grad * scale, sums
+net, scale = nn.Linear(4, 3), nn.Parameter(torch.ones(3))
+opt = torch.optim.SGD([*net.parameters(), scale], 0.01)
+for x in torch.randn(4, 8, 4):
+    loss = (Scaled.apply(net(x), scale) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good: a mask has no gradient to speak of": """
+import torch
+from torch import nn
+class Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, level):
+        ctx.save_for_backward(x, level)
+        return x * (x > level)
+    @staticmethod
+    def backward(ctx, grad):
+        x, level = ctx.saved_tensors
+        none = torch.zeros_like(level)
+        return grad * (x > level), none
+net, level = nn.Linear(4, 3), nn.Parameter(torch.zeros(3))
+opt = torch.optim.SGD([*net.parameters(), level], 0.01)
+for x in torch.randn(4, 8, 4):
+    loss = (Gate.apply(net(x), level) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+}

@@ -334,4 +334,63 @@ for x in torch.randn(5, 8, 3):
     smooth.update(loss)  # <- BP304
 print(smooth.show())
 """,
+    "a board that takes what it adds up by keywords": """
+import torch
+from torch import nn
+
+
+class Sum:
+    def __init__(self):
+        self.total = 0.0
+
+    def add(self, value):
+        self.total = self.total + value
+
+
+class Board:
+    def __init__(self, *names):
+        self.sums = {name: Sum() for name in names}
+
+    def record(self, **values):
+        for name, value in values.items():
+            self.sums[name].add(value)
+
+
+torch.manual_seed(0)
+net, board = nn.Linear(3, 1), Board("loss")
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 3):
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    board.record(loss=loss)  # <- BP304
+""",
+    "a board of several values, handed in as numbers": """
+import torch
+from torch import nn
+
+
+class Board:
+    def __init__(self):
+        self.sums = {}
+
+    def add(self, name, value):
+        self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def record(self, **values):
+        for name, value in values.items():
+            self.add(name, value)
+
+
+torch.manual_seed(0)
+net, board = nn.Linear(3, 1), Board()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 3):
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    board.record(loss=loss.item(), size=net.weight.norm().item())
+""",
 }

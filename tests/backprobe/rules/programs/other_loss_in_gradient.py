@@ -136,4 +136,48 @@ for step in range(8):
         lazy.step()
         lazy.zero_grad()
 """,
+    "both are cleared at the top, and the maker goes first": """
+import torch
+from torch import nn
+
+maker, judge = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+opt_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+opt_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+def step(real, noise):
+    opt_maker.zero_grad()
+    opt_judge.zero_grad()  # <- BP213
+    made = maker(noise)
+    (judge(made) - 1).pow(2).mean().backward()
+    opt_maker.step()
+    loss = (judge(real) - 1).pow(2).mean() + judge(made.detach()).pow(2).mean()
+    loss.backward()
+    opt_judge.step()
+    return loss.item()
+
+for _ in range(4):
+    step(torch.randn(8, 3), torch.randn(8, 2))
+""",
+    "right: the judge is cleared between the two": """
+import torch
+from torch import nn
+
+maker, judge = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+opt_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+opt_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+def step(real, noise):
+    opt_maker.zero_grad()
+    made = maker(noise)
+    (judge(made) - 1).pow(2).mean().backward()
+    opt_maker.step()
+    opt_judge.zero_grad()
+    loss = (judge(real) - 1).pow(2).mean() + judge(made.detach()).pow(2).mean()
+    loss.backward()
+    opt_judge.step()
+    return loss.item()
+
+for _ in range(4):
+    step(torch.randn(8, 3), torch.randn(8, 2))
+""",
 }

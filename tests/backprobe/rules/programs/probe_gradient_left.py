@@ -34,8 +34,8 @@ class Trainer:
         self.model(probe).sum().backward()
         return probe.grad.abs().mean(0)
     def step(self, x):
-        self.opt.zero_grad()
-        weight = self.importance(x)  # <- BP215
+        self.opt.zero_grad()  # <- BP215
+        weight = self.importance(x)
         loss = (self.model(x * weight) - 1).pow(2).mean()
         loss.backward()
         self.opt.step()
@@ -50,8 +50,8 @@ def probe(x):
     model(x).sum().backward()
     return float(model[0].weight.grad.norm()), x.grad
 for x in torch.randn(4, 8, 4):
-    opt.zero_grad()
-    norm, seen = probe(x)  # <- BP215
+    opt.zero_grad()  # <- BP215
+    norm, seen = probe(x)
     model(x * seen).pow(2).mean().backward()
     opt.step()
 """,
@@ -120,8 +120,8 @@ def attacked(net, x, steps=3):
     return (x + delta).detach()
 
 def train_step(net, opt, x):
-    opt.zero_grad()
-    harder = attacked(net, x)  # <- BP215
+    opt.zero_grad()  # <- BP215
+    harder = attacked(net, x)
     assert not harder.requires_grad
     loss = (net(harder) - 1).pow(2).mean()
     loss.backward()
@@ -189,8 +189,8 @@ def attacked(model, x, y, steps=3):
     return (x + delta).detach()
 
 def train_step(model, optimizer, x, y):
-    optimizer.zero_grad()
-    loss = F.cross_entropy(model(attacked(model, x, y)), y)  # <- BP215
+    optimizer.zero_grad()  # <- BP215
+    loss = F.cross_entropy(model(attacked(model, x, y)), y)
     loss.backward()
     optimizer.step()
 
@@ -220,5 +220,17 @@ for x in torch.randn(4, 8, 4):
     optimizer.zero_grad()
     F.cross_entropy(model(attacked(model, x, y)), y).backward()
     optimizer.step()
+""",
+    "cleared at the end of the turn before": HEAD
+    + """
+def saliency(x):
+    x = x.clone().requires_grad_()
+    model(x).sum().backward()
+    return x.grad.abs()
+for x in torch.randn(4, 8, 4):
+    seen = saliency(x)  # <- BP215
+    model(x * seen).pow(2).mean().backward()
+    opt.step()
+    opt.zero_grad()
 """,
 }

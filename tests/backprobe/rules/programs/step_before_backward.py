@@ -111,4 +111,56 @@ for _ in range(3):
         optimizer.step()
         optimizer.zero_grad()"""
     ),
+    "the later loss stands whole behind the first, before its step": HEAD
+    + """
+for _ in range(3):
+    noise, real = torch.randn(8, 2), torch.randn(8, 3)
+    critic_loss = (critic(maker(noise).detach()) - critic(real)).mean()
+    maker_loss = -critic(maker(noise)).mean()  # <- BP402
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
+    "an earlier statement made a part of the later loss": HEAD
+    + """
+for _ in range(3):
+    fake = maker(torch.randn(8, 2))
+    critic_loss = (critic(fake.detach()) - critic(torch.randn(8, 3))).mean()
+    maker_loss = -critic(fake).mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()  # <- BP402
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
+    "the loss that is walked last was computed first": HEAD
+    + """
+for _ in range(3):
+    noise = torch.randn(8, 2)
+    maker_loss = -critic(maker(noise)).mean()
+    critic_loss = (critic(maker(noise).detach()) - critic(torch.randn(8, 3))).mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()  # <- BP402
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
+    "each loss is computed behind the step before": HEAD
+    + """
+for _ in range(3):
+    noise = torch.randn(8, 2)
+    critic_loss = (critic(maker(noise).detach()) - critic(torch.randn(8, 3))).mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    maker_loss = -critic(maker(noise)).mean()
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
 }
