@@ -23,7 +23,7 @@ from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
 from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_of
 from backprobe.rules.analysis.source.syntax import statement_at
-from backprobe.rules.analysis.tensors.parents import operations_by_number
+from backprobe.rules.analysis.tensors.parents import made_by, operations_by_number
 from backprobe.rules.analysis.terms.cut_inputs import blame_order, is_cut
 from backprobe.rules.analysis.terms.recorded_cuts import recorded_cut
 from backprobe.rules.analysis.terms.term_sources import linear_sources, takes_tracked, trained_by
@@ -163,7 +163,15 @@ def is_meant(record: Record, term: Term) -> bool:
         takes_tracked(record, one) for one in bent
     ):
         return True
-    return any(len(_tracked_users(record).get(one, ())) > 1 for one in passed)
+    return any(len(_tracked_users(record).get(one, ())) > 1 and _lost_history(record, one) for one in passed)
+
+
+def _lost_history(record: Record, tensor: int) -> bool:
+    """It was made of something with a history, as far as is known: data of the program's own never had one."""
+    made = made_by(record).get(tensor)
+    if made is None:
+        return any(_lost_history(record, one) for row in lookup(record).bindings_of[tensor][:1] for one in row.parents)
+    return takes_tracked(record, made)
 
 
 @table
@@ -280,6 +288,7 @@ def cut_at(record: Record, way: Arrival, calls: Sequence[BackwardCall], held: It
 
 
 def _name(record: Record, term: Term) -> str:
-    """What the program calls the term."""
+    """What the program calls the term, before it is walked back."""
     bound = lookup(record).bindings_of[term.tensor] if term.tensor is not None else []
+    bound = [row for row in bound if row.moment <= term.call.moment_before]
     return bound[-1].name if bound else " ".join(ast.unparse(term.nodes[0]).split())[:60]
