@@ -116,14 +116,23 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
 
     Where a method of the module assigned it, its key begins at `self`: then the end of the key must agree, and the
     record must say that the module of the old one holds another tensor by that name. The same of a new one without a
-    root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions.
+    root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions. A whole
+    model that goes by another owner, `trainer.net` for `self.net`, has parameters of the same shapes.
     """
     key = key_of(parameters(record).get(row.tensor, ""))
+    path = key.partition(".")[2]
     ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
+    ends = ends or [
+        one for one in new if "." in path and one.partition(".")[2] == path and _alike(record, row, new[one])
+    ]
     ends = [one for one in ends if "." in one or _dims(record, new[one]) == _dims(record, row.tensor)]
     longest = [one for one in ends if key.endswith(f".{one}")] or ends
     ends = [one for one in longest if one.count(".") == max(other.count(".") for other in longest)]
     return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
+
+
+def _alike(record: Record, row: OptimizerTensor, other: int) -> bool:
+    return lookup(record).tensors[row.tensor].shape == lookup(record).tensors[other].shape
 
 
 def _in_place_of_strangers(record: Record, optimizer: Optimizer, new: dict[str, int]) -> list[tuple[int, int]]:
