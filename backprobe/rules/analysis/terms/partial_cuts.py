@@ -23,10 +23,10 @@ from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
 from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_of
 from backprobe.rules.analysis.source.syntax import statement_at
-from backprobe.rules.analysis.tensors.parents import made_by, operations_by_number
+from backprobe.rules.analysis.tensors.parents import operations_by_number
 from backprobe.rules.analysis.terms.cut_inputs import blame_order, is_cut
 from backprobe.rules.analysis.terms.recorded_cuts import recorded_cut
-from backprobe.rules.analysis.terms.term_sources import linear_sources, takes_tracked, trained_by
+from backprobe.rules.analysis.terms.term_sources import linear_sources, may_have_had_history, takes_tracked, trained_by
 from backprobe.rules.analysis.terms.terms import Term, terms
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
@@ -163,15 +163,7 @@ def is_meant(record: Record, term: Term) -> bool:
         takes_tracked(record, one) for one in bent
     ):
         return True
-    return any(len(_tracked_users(record).get(one, ())) > 1 and _lost_history(record, one) for one in passed)
-
-
-def _lost_history(record: Record, tensor: int) -> bool:
-    """It was made of something with a history, as far as is known: data of the program's own never had one."""
-    made = made_by(record).get(tensor)
-    if made is None:
-        return any(_lost_history(record, one) for row in lookup(record).bindings_of[tensor][:1] for one in row.parents)
-    return takes_tracked(record, made)
+    return any(len(_tracked_users(record).get(one, ())) > 1 and may_have_had_history(record, one) for one in passed)
 
 
 @table

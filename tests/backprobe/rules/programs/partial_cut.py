@@ -530,12 +530,15 @@ def overlap(logits, wanted):
     return 1 - (2 * (share * wanted).sum() + 1) / (share.sum() + wanted.sum() + 1)
 
 
+def both(logits, wanted):
+    return F.binary_cross_entropy_with_logits(logits, wanted) + overlap(logits, wanted)
+
+
 net = nn.Linear(4, 6)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for x in torch.randn(4, 8, 4):
     wanted = (x.repeat(1, 2)[:, :6] > 0).float()
-    logits = net(x)
-    loss = F.binary_cross_entropy_with_logits(logits, wanted) + overlap(logits, wanted)
+    loss = both(net(x), wanted)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -584,6 +587,26 @@ for x in torch.randn(4, 8, 4):
     scores = net(x)
     top = scores.max().detach()
     loss = (scores - top).exp().sum().log() + top
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+}
+
+PROGRAMS |= {
+    "what was drawn is scored, valued and counted": """
+import torch
+from torch import nn
+from torch.distributions import Bernoulli
+
+logits, scale = nn.Parameter(torch.zeros(6)), nn.Parameter(torch.ones(()))
+optimizer = torch.optim.SGD([logits, scale], lr=0.1)
+rows = torch.randn(6)
+for _ in range(4):
+    choice = Bernoulli(logits=logits)
+    chosen = choice.sample((16,))
+    value = (chosen * rows * scale).sum(1).tanh() - 0.4 * chosen.sum(1) - 0.5 * scale.square()
+    loss = -(choice.log_prob(chosen).sum(1) * value.detach()).mean() - value.mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -155,3 +155,22 @@ for stage in stages:
         schedule.step()
 """,
 }
+
+PROGRAMS |= {
+    "right: stepped with every third batch, by a function that counts so": """
+import torch
+from torch import nn
+
+model, epochs, batches = nn.Linear(3, 1), 3, torch.randn(6, 8, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = epochs * len(batches)
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda third: 1 - 3 * third / total)
+for epoch in range(epochs):
+    for at, x in enumerate(batches):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        if at % 3 == 2:
+            schedule.step()
+""",
+}
