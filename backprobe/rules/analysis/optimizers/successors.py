@@ -120,15 +120,24 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
     model that goes by another owner, `trainer.net` for `self.net`, has parameters of the same shapes.
     """
     key = key_of(parameters(record).get(row.tensor, ""))
-    path = key.partition(".")[2]
     ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
-    ends = ends or [
-        one for one in new if "." in path and one.partition(".")[2] == path and _alike(record, row, new[one])
-    ]
+    ends = ends or [one for one in new if _is_same_attribute(record, key, one) and _alike(record, row, new[one])]
     ends = [one for one in ends if "." in one or _dims(record, new[one]) == _dims(record, row.tensor)]
     longest = [one for one in ends if key.endswith(f".{one}")] or ends
     ends = [one for one in longest if one.count(".") == max(other.count(".") for other in longest)]
     return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
+
+
+def _is_same_attribute(record: Record, key: str, other: str) -> bool:
+    """The models are held by the same attribute of their owners, and go by the same path below it."""
+    roots = [".".join(one.split(".")[:2]) for one in (key, other)]
+    return key.partition(".")[2] == other.partition(".")[2] and all(one in _held_models(record) for one in roots)
+
+
+@table
+def _held_models(record: Record) -> frozenset[str]:
+    """The models that are attributes of something: `self.net`."""
+    return frozenset(row.binding for row in record.modules if row.binding and row.binding.count(".") == 1)
 
 
 def _alike(record: Record, row: OptimizerTensor, other: int) -> bool:

@@ -664,3 +664,29 @@ PROGRAMS |= {
         restore="trainer.net.load_state_dict(self.kept.state_dict())"
     ),
 }
+
+PROGRAMS |= {
+    "a copy is trained beside the model, and the optimizer holds the model": """
+import copy
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+teacher = Net()
+optimizer = torch.optim.Adam(teacher.parameters(), lr=0.1)  # <- BP701
+student = copy.deepcopy(teacher)
+for x in torch.randn(3, 8, 4):
+    student.zero_grad()
+    (student(x) - x[:, :2]).pow(2).mean().backward()
+    optimizer.step()
+""",
+}
