@@ -2,7 +2,8 @@
 
 What it finds:
     An `nn.RNNCell`, `nn.GRUCell` or `nn.LSTMCell` runs several times for one backward call, and every time but the
-    first it is handed a state that came from its last run and was detached. The finding stands at the `detach()`.
+    first it is handed a state that came from its last run and was detached. The finding stands at the `detach()`; if a
+    helper does that, at its call in the function of the cell.
 
 Why it matters:
     The gradient goes back one step only: the cell never learns to keep anything for later, though the loss falls.
@@ -73,6 +74,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.module_sites import modules_by_number
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.tensors.parents import operations_by_number
+from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
@@ -147,12 +152,40 @@ def _detached(record: Record) -> dict[int, Operation]:
     return {row.tensor: row for row in _detaching(record).values() if row.tensor is not None}
 
 
+@table
+def _detached_from(record: Record) -> dict[int, list[Operation]]:
+    """The operations that detach, by what they take."""
+    found: dict[int, list[Operation]] = {}
+    for row in _detaching(record).values():
+        for one in row.operands:
+            found.setdefault(one, []).append(row)
+    return found
+
+
 def _detached_by(record: Record, run: Operation, site: int) -> int | None:
     """The operation that detached a state which a cell of the same statement gave and this run was handed."""
     given = _given_at(record, site)
     handed = [_detached(record)[one] for one in run.operands if one in _detached(record)]
     handed += [_detaching(record)[one] for one in run.inner if one in _detaching(record)]
-    return next((row.operation for row in handed if given.intersection(row.operands)), None)
+    found = next((row.operation for row in handed if given.intersection(row.operands)), None)
+    return found if found is not None else _detached_unseen(record, run, given)
+
+
+def _detached_unseen(record: Record, run: Operation, given: frozenset[int]) -> int | None:
+    """That of a state which came out of a tuple or of a function: it has no history, and is bound of one that had."""
+    bindings, detached = lookup(record).bindings_of, _detached_from(record)
+    until = run.moment or 0
+    tracked = {one: was.requires_grad for one in run.operands if (was := state_at(record, one, until))}
+    if any(tracked.get(one) for one in given.intersection(run.operands)):
+        return None
+    untracked = [one for one, requires_grad in tracked.items() if not requires_grad]
+    made = [parent for one in untracked for row in bindings[one][:1] for parent in row.parents if parent in given]
+    inner = (operations_by_number(record)[one] for one in run.inner if one in operations_by_number(record))
+    made += [one for row in inner if not row.requires_grad for one in row.operands if one in given]
+    rows = [row for one in made for row in detached.get(one, ()) if (row.moment or 0) <= until]
+    if made and not rows:  # a statement that runs often is not always recorded: it is the one of earlier turns
+        rows = [row for row in _detaching(record).values() if given.intersection(row.operands)][:1]
+    return rows[0].operation if rows else None
 
 
 def _given_at(record: Record, site: int) -> frozenset[int]:
@@ -175,10 +208,11 @@ def _finding(record: Record, site: int, cuts: list[int], runs: int) -> Finding:
     rows = [_detaching(record)[one] for one in cuts]
     module = next(call.module for call in record.module_calls if call.site == site)
     cell = modules_by_number(record)[module].cls
+    told_at = _called_at(record, rows[0], site)
     return told(
         record,
         RULE,
-        rows[0].statement,
+        told_at,
         (
             f"The state of this `nn.{cell}` is detached at each of its {runs} steps, before one backward call.",
             "The gradient goes back one step only, so the cell learns nothing over time.",
@@ -186,6 +220,18 @@ def _finding(record: Record, site: int, cuts: list[int], runs: int) -> Finding:
         ),
         binding=cell,
         moments=[row.moment or 0 for row in rows],
-        related=(("the cell runs here", site if site != rows[0].statement else None),),
+        related=(
+            ("the cell runs here", site if site != told_at else None),
+            ("it is detached here", rows[0].statement if rows[0].statement != told_at else None),
+        ),
         evidence={"cell": cell, "runs_in_one_call": runs, "detached": len(rows)},
     )
+
+
+def _called_at(record: Record, row: Operation, site: int) -> int:
+    """The statement that detaches; of a helper the first one behind it that ends in the function of the cell."""
+    function, moments = site_of(record, site).function, record.moments
+    if site_of(record, row.statement).function == function:
+        return row.statement
+    later = (one.site for one in moments[row.moment or 0 :] if one.site is not None)
+    return next((one for one in later if site_of(record, one).function == function), row.statement)

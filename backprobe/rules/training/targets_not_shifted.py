@@ -2,7 +2,8 @@
 
 What it finds:
     The targets of a class loss are the very tokens that went into the embedding, place by place, and the model reads
-    from left to right: it has a causal mask, or a recurrent layer in one direction.
+    from left to right: it has a causal mask, or a recurrent layer in one direction. Some may be filled with what the
+    loss ignores.
 
 Why it matters:
     The answer stands in the input: the loss falls to zero in a short time, and what is learnt is to copy. Generation
@@ -66,7 +67,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.losses.loss_calls import LossCall, loss_calls, region_of_call, tensor_given
+from backprobe.rules.analysis.losses.loss_calls import LossCall, loss_calls, region_of_call, tensor_given, values_of
 from backprobe.rules.analysis.modules.embedded_tokens import classes_called, embedded, moved_in
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expression_places import expression_of
@@ -96,6 +97,10 @@ _RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 _TRIANGLES: Final = frozenset({"tril", "triu", "generate_square_subsequent_mask"})
 _SAME: Final = frozenset({"view", "reshape", "flatten", "clone", "contiguous", "long", "to", "detach", "ravel"})
 """Methods that give the same elements in the same order."""
+_FILLS: Final = frozenset({"masked_fill", "where"})
+"""Functions that give the same elements, but for some that are all one value."""
+_IGNORED: Final = -100
+"""What class losses ignore if nothing else is said."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -183,7 +188,9 @@ def _tokens(record: Record, one: LossCall) -> int | None:
     """The embedded tensor that the targets are, if there is one target for each of its places, and a row for each."""
     target = tensor_given(one.call, "target")
     given = lookup(record).tensors[one.given]
-    source = None if target is None else _source(record, target)
+    source, is_filled = (None, False) if target is None else _source(record, target)
+    if is_filled and not _is_filled_with_ignored(record, one):
+        return None
     if target is None or source is None or source not in embedded(record) or source in moved_in(record):
         return None
     places = lookup(record).tensors[source].numel
@@ -192,14 +199,24 @@ def _tokens(record: Record, one: LossCall) -> int | None:
     return source if whole else None
 
 
-def _source(record: Record, tensor: int) -> int:
-    """The tensor whose elements these are, in order: behind views of all of it and copies."""
-    index, made = lookup(record), _made(record)
+def _is_filled_with_ignored(record: Record, one: LossCall) -> bool:
+    """The least or the greatest of the targets is the value that the loss ignores."""
+    target, ignored = tensor_given(one.call, "target"), one.call.arguments.get("ignore_index", _IGNORED)
+    values = None if target is None else values_of(record, target, one.moment)
+    return values is not None and ignored in (values.min, values.max)
+
+
+def _source(record: Record, tensor: int) -> tuple[int, bool]:
+    """The tensor whose elements these are, in order: behind views of all of it and copies; whether some are filled."""
+    index, made, filled, is_filled = lookup(record), _made(record), _filled(record), False
     for _turn in range(8):
         row = index.tensors[tensor]
         base = None if row.view_of is None else index.tensors[row.view_of]
         if base is not None and base.numel == row.numel:
             tensor = base.tensor
+            continue
+        if tensor in filled:
+            tensor, is_filled = filled[tensor], True
             continue
         by = made.get(tensor)
         if (
@@ -210,7 +227,20 @@ def _source(record: Record, tensor: int) -> int:
         ):
             break
         tensor = by.operands[0]
-    return next((one for one in embedded(record) if _is_same_memory(record, one, tensor)), tensor)
+    return next((one for one in embedded(record) if _is_same_memory(record, one, tensor)), tensor), is_filled
+
+
+@table
+def _filled(record: Record) -> dict[int, int]:
+    """What was filled by a mask, by what came of it: of what went in the one tensor of its shape and type."""
+    index, found = lookup(record), dict[int, int]()
+    for row in record.operations:
+        if row.tensor is not None and row.function.rpartition(".")[2] in _FILLS:
+            same = [one for one in row.operands if index.tensors[one].dtype == row.dtype]
+            same = [one for one in same if index.tensors[one].shape == row.shape and one != row.tensor]
+            if len(same) == 1:
+                found.setdefault(row.tensor, same[0])
+    return found
 
 
 def _is_same_memory(record: Record, one: int, other: int) -> bool:

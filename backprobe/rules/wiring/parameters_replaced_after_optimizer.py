@@ -2,10 +2,11 @@
 
 What it finds:
     An optimizer was built over a model, and then a part of the model was given new parameters: another head, a deep
-    copy, a layer built again. The new ones get the gradients; the optimizer holds the old ones. The finding stands at
-    the optimizer if it is merely built too early. It stands where the part is replaced if the optimizer had stepped
-    before, if a function built it that was given the model, or if a parameter of the same shape could have been written
-    in place; and of a function that knows no optimizer, as a method of the model, where that is called.
+    copy, a layer built again, a state that is loaded with `assign=True`. The new ones get the gradients; the optimizer
+    holds the old ones. The finding stands at the optimizer if it is merely built too early. It stands where the part is
+    replaced if the optimizer had stepped before, if a state is loaded so, if a function built it that was given the
+    model, or if a parameter of the same shape could have been written in place; and of a function that knows no
+    optimizer, as a method of the model, where that is called.
 
 Why it matters:
     The new parameters stay as they were made, while the rest learns around them, or nothing learns at all.
@@ -32,6 +33,18 @@ Use instead:
 
     model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
     model[1] = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the state is loaded so before the optimizer is built
+    import torch
+    from torch import nn
+
+    saved, model = nn.Linear(4, 2).state_dict(), nn.Linear(4, 2)
+    model.load_state_dict(saved, assign=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for x in torch.randn(3, 8, 4):
         optimizer.zero_grad()
@@ -90,22 +103,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.optimizers.parameter_lists import region_that_lists
 from backprobe.rules.analysis.optimizers.rebound_leaves import Rebound, rebound_leaves
-from backprobe.rules.analysis.optimizers.replaced_parts import key_of, replaced_at, was_given_the_model, with_optimizer
+from backprobe.rules.analysis.optimizers.replaced_parts import replaced_at, was_given_the_model, with_optimizer
+from backprobe.rules.analysis.optimizers.successors import LEAST_STEPS, Successors, successors
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital
 from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import site_of, statement_at
-from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
+from backprobe.rules.analysis.training.trained_parameters import parameters, shared_key
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Optimizer, OptimizerTensor, Record
+    from backprobe.record import Optimizer, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -120,30 +134,14 @@ RULE = Rule(
     explains=("step-without-gradient",),
 )
 
-LEAST_STEPS: Final = 2
-"""Steps in which the new parameter got a gradient that nothing used: once is no pattern."""
-
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer that holds what was replaced."""
-    stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
-    new = _left_out_by_key(record)
-    for optimizer in record.optimizers if new else ():
-        if optimizer.optimizer not in stepped or optimizer.site is None:
-            continue
-        pairs = [
-            (row.tensor, successor)
-            for row in optimizer.tensors
-            if (successor := _successor(record, row, new)) is not None
-            and _came_later(record, optimizer, successor)
-            and _is_idle(record, row.tensor, successor)
-        ]
-        pairs = pairs or _in_place_of_strangers(record, optimizer, new)
-        if pairs:
-            yield _finding(record, optimizer, optimizer.site, pairs)
+    for one in successors(record):
+        yield _finding(record, one)
     by_site: dict[int, list[Rebound]] = {}
-    for one in rebound_leaves(record):
-        by_site.setdefault(one.binding.site, []).append(one)
+    for row in rebound_leaves(record):
+        by_site.setdefault(row.binding.site, []).append(row)
     for site, rows in by_site.items():
         if len({one.binding.tensor for one in rows}) >= LEAST_STEPS:
             yield _finding_rebound(record, site, rows)
@@ -170,73 +168,20 @@ def _finding_rebound(record: Record, site: int, rows: list[Rebound]) -> Finding:
     )
 
 
-def _left_out_by_key(record: Record) -> dict[str, int]:
-    """Parameters in no optimizer that got gradients in several steps and were not written since, by their key."""
-    found: dict[str, int] = {}
-    for tensor, key in parameters(record).items():
-        life = grad_lives(record).get(tensor)
-        if life is None or tensor in in_optimizers(record) or len(life.steps) < LEAST_STEPS:
-            continue
-        if not any(write.moment > life.arrivals[0].moment for write in life.writes):
-            found[key_of(key)] = tensor
-    return found
-
-
-def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int | None:
-    """The parameter that stands at the key of this one now.
-
-    Where a method of the module assigned it, its key begins at `self`: then the end of the key must agree, and the
-    record must say that the module of the old one holds another tensor by that name. The same of a new one without a
-    root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions.
-    """
-    key = key_of(parameters(record).get(row.tensor, ""))
-    ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
-    ends = [one for one in ends if "." in one or _dims(record, new[one]) == _dims(record, row.tensor)]
-    return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
-
-
-def _in_place_of_strangers(record: Record, optimizer: Optimizer, new: dict[str, int]) -> list[tuple[int, int]]:
-    """What the optimizer holds that no module owns any more, each with the newer parameter in its place.
-
-    The old ones were gone before their module ran, so they have no key. They must be as many as the newer ones that
-    get gradients, of as many dimensions each, and beside others of the same root that the optimizer does hold.
-    """
-    old = [row.tensor for row in optimizer.tensors if row.foreign and row.tensor not in grad_lives(record)]
-    newer = sorted(tensor for tensor in new.values() if _came_later(record, optimizer, tensor))
-    roots = {parameters(record)[tensor].partition(".")[0] for tensor in newer}
-    dims = [[_dims(record, one) for one in some] for some in (old, newer)]
-    is_one_place = bool(newer) and len(roots) == 1 and dims[0] == dims[1] and len(old) < len(optimizer.tensors)
-    return list(zip(old, newer, strict=True)) if is_one_place else []
-
-
-def _dims(record: Record, tensor: int) -> int | None:
-    shape = lookup(record).tensors[tensor].shape
-    return None if shape is None else len(shape)
-
-
-def _came_later(record: Record, optimizer: Optimizer, successor: int) -> bool:
-    return lookup(record).tensors[successor].moment > optimizer.moment
-
-
-def _is_idle(record: Record, old: int, successor: int) -> bool:
-    """The old one gets no gradient once the new one does."""
-    life = grad_lives(record).get(old)
-    return life is None or life.arrivals[-1].moment < grad_lives(record)[successor].arrivals[0].moment
-
-
-def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tuple[int, int]]) -> Finding:
+def _finding(record: Record, found: Successors) -> Finding:
+    optimizer, number, pairs = found.optimizer, found.site, found.pairs
     who, index = optimizer.binding or optimizer.cls, lookup(record)
     keys = [parameters(record)[new] for _old, new in pairs]
     arrivals = grad_lives(record)[pairs[0][1]].arrivals
     prefix, one = shared_key(keys), len(keys) == 1
     what = f"`{keys[0]}`" if one else f"the parameters of `{prefix}`" if prefix else f"{len(keys)} parameters"
     made = index.tensors[pairs[0][1]].site
-    done = replaced_at(record, optimizer, pairs)
+    done = replaced_at(record, optimizer, pairs) if found.loaded is None else found.loaded
     trained, written = _has_trained(record, optimizer, pairs), _could_be_written(record, done, pairs)
-    late = None
+    late = found.loaded
     if written:
         late = done
-    elif done is not None and (trained or was_given_the_model(record, number, done)):
+    elif late is None and done is not None and (trained or was_given_the_model(record, number, done)):
         late = with_optimizer(record, number, done)
     are = "is" if one else "are"
     story = f"`{who}` is built here and keeps the old tensors: {what} {are} replaced afterwards."
@@ -245,6 +190,8 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
         holds = "has trained the old tensors, and keeps them" if trained else "holds the old tensors"
         story = f"`{who}` {holds}: {what} {are} replaced here."
         advice = "Build a new optimizer behind this, or hand over the new ones with `add_param_group`."
+    if found.loaded is not None:
+        advice = "Load it without `assign=True`, which copies the values, or build the optimizer behind this."
     if written:
         advice = "Write the new value in place: `with torch.no_grad(): parameter.copy_(...)`."
     return told(

@@ -4,6 +4,8 @@ What it finds:
     The length of a `OneCycleLR`, `CosineAnnealingLR`, `LinearLR` or `PolynomialLR` is, within a fiftieth, the number of
     steps that its optimizer made in the whole run, at least eight, and the schedule itself was stepped at most half as
     often. A length that is written as a plain number is not judged. The finding stands at the schedule's step.
+    So it is of a `LambdaLR` whose function is made from the length of what the batches come from, if the schedule is
+    stepped outside the loop over these.
 
 Why it matters:
     The schedule hardly begins: a warm-up is never left, and the rate never falls.
@@ -53,6 +55,21 @@ Near miss: a length in epochs, stepped once per epoch
             optimizer.step()
         schedule.step()
 
+Near miss: a function that makes batches of its epochs
+    import torch
+    from torch import nn
+
+    model, epochs, batches = nn.Linear(3, 1), 3, torch.randn(6, 8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = epochs * len(batches)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 - epoch * len(batches) / total)
+    for epoch in range(epochs):
+        for x in batches:
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+        schedule.step()
+
 Near miss: a number that happens to be that of the steps
     import torch
     from torch import nn
@@ -80,6 +97,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedule_units import batches_counted
 from backprobe.rules.analysis.optimizers.schedules import Built, argument_of, built_schedules, events_of
 from backprobe.rules.analysis.source.naming import optimizer_name, receiver
 from backprobe.rules.framework.finding_builder import told
@@ -117,8 +135,8 @@ def check(record: Record) -> Iterator[Finding]:
         return
     built = built_schedules(record)
     for one in built:
-        if one.cls in _LENGTHS and sum(other.optimizer == one.optimizer for other in built) == 1:
-            found = _judged(record, one)
+        if sum(other.optimizer == one.optimizer for other in built) == 1:
+            found = _judged(record, one) if one.cls in _LENGTHS else _judged_function(record, one)
             if found is not None:
                 yield found
 
@@ -149,5 +167,35 @@ def _judged(record: Record, one: Built) -> Finding | None:
         moments=[row.moment for row in moved],
         related=((f"`{name}` is built here", one.site if one.site != site else None),),
         evidence={"scheduler": one.cls, "length": length, "steps": steps, "scheduler_steps": len(moved)},
+        optimizers=(one.optimizer,),
+    )
+
+
+def _judged_function(record: Record, one: Built) -> Finding | None:
+    """A schedule whose function is made from a count of batches, and which is stepped once for many of them."""
+    steps = events_of(record, one.optimizer, "step")
+    moved = [row for row in events_of(record, one.optimizer, "scheduler_step") if row.cls == one.cls]
+    if one.cls != "LambdaLR" or len(steps) < LEAST or len(moved) < 2 or 2 * len(moved) > len(steps):
+        return None
+    site, stepped = moved[0].site, steps[0].site
+    if site is None or stepped is None or {row.site for row in moved} != {site}:
+        return None
+    counted = batches_counted(record, one, stepped, site)
+    if counted is None:
+        return None
+    name, who = receiver(record, site, "step") or "the schedule", optimizer_name(record, one.optimizer)
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{name}` is made for batches, by `{ast.unparse(counted)}`, and is stepped once for all of them.",
+            "It hardly leaves its beginning: the rate that training ends with is not the one that was planned.",
+            f"Call `{name}.step()` after each `{who}.step()`, or build it for the epochs.",
+        ),
+        binding=name,
+        moments=[row.moment for row in moved],
+        related=((f"`{name}` is built here", one.site if one.site != site else None),),
+        evidence={"scheduler": one.cls, "counted": ast.unparse(counted), "scheduler_steps": len(moved)},
         optimizers=(one.optimizer,),
     )

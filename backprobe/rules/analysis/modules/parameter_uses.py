@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.hook_cuts import hook_cuts, hooks_at
-from backprobe.rules.analysis.modules.module_sites import entered, entering, expressions_of, outermost_call
+from backprobe.rules.analysis.modules.module_sites import (
+    calls_by_number,
+    entered,
+    entering,
+    expressions_of,
+    outermost_call,
+)
 from backprobe.rules.analysis.modules.training_modes import inside
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import Ending
@@ -49,6 +55,15 @@ def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
         written = expressions_of(record, call) if key not in seen else None
         seen.add(key)
         ending = None if call.grad_mode or key[1] is None else _grad_off_at(record, key[1])
+        if (
+            written is not None
+            and not call.grad_mode
+            and ending is None
+            and call.module not in _tracked_modules(record)
+        ):
+            off = _outermost_without(record, call)
+            ending = None if off.site is None or off is call else _grad_off_at(record, off.site)
+            written = written if ending is None else expressions_of(record, off)
         around = None
         if written is not None and not call.grad_mode and key[1] is not None and ending is None:
             around = _opened_around(record, key[1])
@@ -67,6 +82,20 @@ def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
         for part in written[1]:
             steps.append((Step(part=part, source=written[0], ending=ending, ended_in=file, origin=part), moment))
     return found
+
+
+def _outermost_without(record: Record, call: ModuleCall) -> ModuleCall:
+    """The outermost call around one that ran without gradients as well, with none between that had them."""
+    known = calls_by_number(record)
+    while call.parent is not None and call.parent in known and not known[call.parent].grad_mode:
+        call = known[call.parent]
+    return outermost_call(record, call)
+
+
+@table
+def _tracked_modules(record: Record) -> frozenset[int]:
+    """The modules that ran with gradients at some time."""
+    return frozenset(call.module for call in record.module_calls if call.grad_mode)
 
 
 def _hooked(record: Record, call: ModuleCall) -> tuple[Ending, int] | None:

@@ -90,7 +90,8 @@ def was_given_the_model(record: Record, built: int, done: int) -> bool:
 def with_optimizer(record: Record, built: int, done: int) -> int:
     """The statement that replaces, or the nearest call on the way to it in a function that has the optimizer at hand.
 
-    One of the module is at hand everywhere, one of a function there, and an attribute in the methods of its class.
+    One of the module is at hand everywhere, one of a function there, and an attribute in the methods of its class, and
+    where a function reads it of what it is given: `trainer.optimizer`.
     """
     place = site_of(record, built)
     tree = tree_of(record, place)
@@ -98,7 +99,7 @@ def with_optimizer(record: Record, built: int, done: int) -> int:
     home = None if tree is None or node is None else scope_of(tree, node)
     if tree is None or not isinstance(home, Function):
         return done
-    is_attribute = any("." in target for target in place.targets)
+    attributes = {target.rpartition(".")[2] for target in place.targets if "." in target}
     at = done
     for _ in range(_DEPTH):
         here = statement_at(record, at)
@@ -108,7 +109,9 @@ def with_optimizer(record: Record, built: int, done: int) -> int:
         if not isinstance(scope, Function):
             return done if at == done else at
         around = scope_of_class(tree, scope)
-        if scope is home or (is_attribute and around is not None and around is scope_of_class(tree, home)):
+        if scope is home or (attributes and around is not None and around is scope_of_class(tree, home)):
+            return at
+        if any(isinstance(part, ast.Attribute) and part.attr in attributes for part in ast.walk(scope)):
             return at
         above = number_at(record, called_from(record, at))
         if above is None:

@@ -52,7 +52,7 @@ class _Walk:
     program: Program
     stops: frozenset[ast.expr] = frozenset()
     waiting: deque[Step] = field(default_factory=deque[Step])
-    seen: set[tuple[ast.AST, ast.AST | None, Key]] = field(default_factory=set[tuple[ast.AST, "ast.AST | None", Key]])
+    seen: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     taken: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     found: dict[tuple[ast.expr, ast.AST | None], Arrival] = field(
         default_factory=dict[tuple[ast.expr, "ast.AST | None"], Arrival]
@@ -61,7 +61,7 @@ class _Walk:
     def run(self) -> list[Arrival]:
         while self.waiting and len(self.seen) < _MOST:
             step = self.waiting.popleft()
-            key = (step.part, step.ending.node if step.ending else None, step.key)
+            key = (step.part, step.ending.node if step.ending else None, step.key, step.entered)
             if key not in self.seen:
                 self.seen.add(key)
                 self._climb(step)
@@ -162,7 +162,10 @@ class _Walk:
             chosen = [named] if named in given else given
         names = self.program.names[source]
         for name in chosen:
-            self._add(names.loads.get((function, name or ""), ()), replace(step, source=source, key=None))
+            self._add(
+                names.loads.get((function, name or ""), ()),
+                replace(step, source=source, key=None, entered=(function, call)),
+            )
 
     def _arrive(self, node: ast.stmt, inner: ast.AST, step: Step) -> None:
         if isinstance(node, ast.Assign):
@@ -192,12 +195,14 @@ class _Walk:
         self._bind(target, node, step)
 
     def _returned(self, node: ast.stmt, value: ast.expr | None, step: Step) -> None:
-        """To where the function is called."""
+        """To where the function is called: of what a call handed in, to that call alone."""
         function = scope_of(self.program.names[step.source].tree, node)
         if isinstance(function, ast.Module):
             return
-        step = replace(step, key=_key_in(value, self._around(node, step)))
-        for source, call in self._callers(step.source, function):
+        by = step.entered[1] if step.entered is not None and step.entered[0] is function else None
+        step = replace(step, key=_key_in(value, self._around(node, step)), entered=None)
+        callers = list(self._callers(step.source, function))
+        for source, call in [one for one in callers if one[1] is by] or callers:
             self.waiting.append(replace(step, part=call, source=source))
 
     def _around(self, node: ast.stmt, step: Step) -> list[ast.AST]:
@@ -229,20 +234,22 @@ class _Walk:
             for number, file in self.program.names.items():
                 if self._is_new(step, number, target.attr):
                     reads = (one for one in file.attributes.get(target.attr, ()) if isinstance(one.ctx, ast.Load))
-                    self._add(reads, replace(step, source=number))
+                    self._add(reads, replace(step, source=number, entered=None))
             owner = ast.unparse(target.value)
             self._add(
                 (call for call in names.calls.get(last_name(target.value), ()) if ast.unparse(call.func) == owner), step
             )
         elif isinstance(target, ast.Name):
             bound = binder_of(names, node, target.id), target.id
+            if step.entered is not None and bound[0] is not step.entered[0]:
+                step = replace(step, entered=None)
             if self._is_new(step, *bound):
                 self._add(names.loads.get(bound, ()), step)
 
     def _is_new(self, step: Step, *held_by: object) -> bool:
         """What holds the value was not followed yet with this ending: a loop binds a name again and again."""
         before = len(self.taken)
-        self.taken.add((*held_by, step.ending.node if step.ending else None, step.key))
+        self.taken.add((*held_by, step.ending.node if step.ending else None, step.key, step.entered))
         return len(self.taken) > before
 
     def _add(self, parts: Iterable[ast.expr], step: Step) -> None:

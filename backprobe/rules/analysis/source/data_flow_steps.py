@@ -22,6 +22,7 @@ class Step:
         ended_in: The file of that.
         key: Of which element of the expression's value it is; None: of all.
         origin: The expression that it came from first.
+        entered: The function that it was last handed to, and the call that did: it leaves by that call again.
     """
 
     part: ast.expr
@@ -30,6 +31,7 @@ class Step:
     ended_in: int = 0
     key: Key = None
     origin: ast.expr | None = None
+    entered: tuple[Function, ast.expr] | None = None
 
 
 @dataclass(frozen=True, slots=True)

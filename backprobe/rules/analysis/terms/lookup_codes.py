@@ -3,7 +3,7 @@
     index = torch.cdist(z, book.weight).argmin(1)
     decoder(book(index))                   # a straight-through estimator hands on z + (book(index) - z).detach()
 
-Only where the table that is compared is the one that is looked up in, and a module takes the codes.
+Only where the table that is compared is the one that is looked up in, and a module takes the codes, reshaped or not.
 """
 
 from __future__ import annotations
@@ -36,6 +36,15 @@ LEAST: Final = 2
 _DEPTH: Final = 3
 """Statements that a comparison is followed back through."""
 
+_RESHAPES: Final = frozenset(
+    {"view", "view_as", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute", "movedim",
+     "swapaxes", "contiguous", "mT", "T", "moveaxis"}
+)  # fmt: skip
+"""Functions that give the same elements in another shape."""
+
+_MOST: Final = 50
+"""Operations that a result is followed into."""
+
 
 @table
 def code_cuts(record: Record) -> tuple[Break, ...]:
@@ -63,14 +72,25 @@ def _compared(record: Record, chosen: Operation) -> set[int]:
 def _hands_on(record: Record, chosen: Operation) -> bool:
     """A module takes codes as they were looked up in the table that was compared."""
     compared = _compared(record, chosen)
-    for looked_up in takers(record, chosen):
+    for looked_up in _takers_reshaped(record, chosen):
         if not compared & _tables(record, looked_up):
             continue
-        for one in takers(record, looked_up):
+        for one in _takers_reshaped(record, looked_up):
             node = expression_of(record, one)
             if one.requires_grad and node in called_modules(record) and node is not expression_of(record, looked_up):
                 return True
     return False
+
+
+def _takers_reshaped(record: Record, made: Operation) -> Iterator[Operation]:
+    """The operations that a result went into, also in another shape."""
+    waiting, seen = [made], set[int]()
+    while waiting and len(seen) < _MOST:
+        for one in takers(record, waiting.pop()):
+            if one.operation not in seen:
+                seen.add(one.operation)
+                waiting += [one] if one.function.rpartition(".")[2] in _RESHAPES else []
+                yield one
 
 
 def _tables(record: Record, looked_up: Operation) -> set[int]:

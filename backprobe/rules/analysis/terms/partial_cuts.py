@@ -26,7 +26,7 @@ from backprobe.rules.analysis.source.syntax import statement_at
 from backprobe.rules.analysis.tensors.parents import operations_by_number
 from backprobe.rules.analysis.terms.cut_inputs import blame_order, is_cut
 from backprobe.rules.analysis.terms.recorded_cuts import recorded_cut
-from backprobe.rules.analysis.terms.term_sources import linear_sources, takes_tracked, trained_by
+from backprobe.rules.analysis.terms.term_sources import linear_sources, may_have_had_history, takes_tracked, trained_by
 from backprobe.rules.analysis.terms.terms import Term, terms
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
@@ -163,7 +163,7 @@ def is_meant(record: Record, term: Term) -> bool:
         takes_tracked(record, one) for one in bent
     ):
         return True
-    return any(len(_tracked_users(record).get(one, ())) > 1 for one in passed)
+    return any(len(_tracked_users(record).get(one, ())) > 1 and may_have_had_history(record, one) for one in passed)
 
 
 @table
@@ -280,6 +280,7 @@ def cut_at(record: Record, way: Arrival, calls: Sequence[BackwardCall], held: It
 
 
 def _name(record: Record, term: Term) -> str:
-    """What the program calls the term."""
+    """What the program calls the term, before it is walked back."""
     bound = lookup(record).bindings_of[term.tensor] if term.tensor is not None else []
+    bound = [row for row in bound if row.moment <= term.call.moment_before]
     return bound[-1].name if bound else " ".join(ast.unparse(term.nodes[0]).split())[:60]

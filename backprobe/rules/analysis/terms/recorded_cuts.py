@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MOST: Final = 200
 """Operations that one term is followed through."""
 
-_CUTS: Final = frozenset({"detach", "numpy", "item", "rebuild"})
+_CUTS: Final = frozenset({"detach", "numpy", "item", "rebuild", "non-differentiable"})
 
 
 @dataclass(frozen=True, slots=True)

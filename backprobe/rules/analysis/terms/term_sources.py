@@ -110,3 +110,33 @@ def takes_tracked(record: Record, made: Operation) -> bool:
             return True
         waiting += inner
     return False
+
+
+def may_have_had_history(record: Record, tensor: int) -> bool:
+    """Something with a history went into a tensor, or something unknown, as a distribution that it was drawn from.
+
+    What a program makes of numbers, or gets from a loader, is data: it never had one.
+    """
+    known, makers, index = operations_by_number(record), made_by(record), lookup(record)
+    waiting: list[int | Operation] = [tensor]
+    seen = set[tuple[bool, int]]()
+    while waiting and len(seen) < _MOST:
+        one = waiting.pop()
+        key = (True, one) if isinstance(one, int) else (False, one.operation)
+        if key in seen:
+            continue
+        seen.add(key)
+        if isinstance(one, int):
+            if one != tensor and any(row.requires_grad for row in index.snapshots_of[one]):
+                return True
+            made = makers.get(one)
+            waiting += (
+                [parent for row in index.bindings_of[one][:1] for parent in row.parents] if made is None else [made]
+            )
+        elif one.requires_grad or not one.complete:
+            return True
+        elif one.operands or one.inner:
+            waiting += [*one.operands, *(known[inner] for inner in one.inner if inner in known)]
+        elif not one.function.startswith("torch."):
+            return True
+    return bool(waiting)

@@ -51,9 +51,7 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """,
-    "right: the classes are moved": _maps(
-        "loss = criterion(out.permute(0, 2, 3, 1).reshape(-1, 4), mask.flatten())"
-    ),
+    "right: the classes are moved": _maps("loss = criterion(out.permute(0, 2, 3, 1).reshape(-1, 4), mask.flatten())"),
     "right: places are flattened, classes stay": _maps("loss = criterion(out.flatten(2), mask.flatten(1))"),
     "right: as it is": _maps("loss = criterion(out, mask)"),
     "right: boxes by anchor, four numbers each": """

@@ -477,3 +477,68 @@ for x in torch.randn(4, 8, 4):
 print(model.predict(torch.randn(2, 4)).mean())
 """,
 }
+
+_TOWERS = """
+import torch
+from torch import nn
+
+
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = Tower(), Tower()
+{methods}
+
+pair = Pair()
+optimizer = torch.optim.SGD(pair.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    optimizer.zero_grad()
+    pair(x).diagonal().mean().neg().backward()
+    optimizer.step()
+{after}"""
+
+PROGRAMS |= {
+    "the other tower of one class runs in a method without gradients": _TOWERS.format(
+        methods="""
+    @torch.no_grad()
+    def index(self, x):
+        return self.right(x)
+
+    def table(self):
+        return self.index(torch.eye(4))
+
+    def forward(self, x):
+        return self.left(x) @ self.index(x).T  # <- BP602
+""",
+        after="print(pair.table().shape)\n",
+    ),
+    "the other tower of one class runs under a block": _TOWERS.format(
+        methods="""
+    def forward(self, x):
+        with torch.inference_mode():  # <- BP602
+            other = self.right(x)
+        return self.left(x) @ other.clone().T
+""",
+        after="",
+    ),
+    "the towers are evaluated without gradients and trained with them": _TOWERS.format(
+        methods="""
+    @torch.no_grad()
+    def index(self, x):
+        return self.right(x)
+
+    def forward(self, x):
+        return self.left(x) @ self.right(x).T
+""",
+        after="print((pair.left(x) @ pair.index(x).T).argmax(1))\n",
+    ),
+}

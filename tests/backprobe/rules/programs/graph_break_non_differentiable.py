@@ -272,3 +272,52 @@ PROGRAMS |= {
     ),
     "the same with a difference as the codebook's loss": _DETACHED.format(loss="(codes - z.detach()).square().mean()"),
 }
+
+_LAYER = """
+import torch
+from torch import nn
+
+
+class Codebook(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.book = nn.Embedding(8, 4)
+
+    def forward(self, z):
+        flat = z.flatten(0, 1)
+        index = torch.cdist(flat, self.book.weight).argmin(1).view(z.shape[:2]){mark}
+        codes = self.book(index)
+        loss = (codes - z.detach()).square().mean() + 0.25 * (z - codes.detach()).square().mean()
+        return {given}.transpose(1, 2), loss
+
+
+class Codec(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc, self.quantizer, self.dec = nn.Linear(6, 4), Codebook(), nn.Conv1d(4, 6, 1)
+
+    def forward(self, x):
+        codes, loss = self.quantizer(self.enc(x))
+        return self.dec(codes).transpose(1, 2), loss
+
+
+codec = Codec()
+opt = torch.optim.Adam(codec.parameters(), lr=1e-3)
+for x in torch.randn(4, 3, 5, 6):
+    back, loss = codec(x)
+    opt.zero_grad()
+    ((back - x).square().mean() + loss).backward()
+    opt.step()
+"""
+
+PROGRAMS |= {
+    "a layer of codes gives them in another shape": _LAYER.format(given="codes", mark="  # <- BP606"),
+    "a layer of codes estimates straight through before it gives them": _LAYER.format(
+        given="(z + (codes - z).detach())", mark=""
+    ),
+    "codes are decoded as a batch of one": _codes(
+        "index = torch.cdist(z, book.weight).argmin(1).unsqueeze(0)  # <- BP606",
+        "codes = book(index)",
+        "loss = (dec(codes.squeeze(0)) - x).square().mean()",
+    ),
+}

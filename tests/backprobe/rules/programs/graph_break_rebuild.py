@@ -64,3 +64,68 @@ for _ in range(3):
     opt.step()
 """,
 }
+
+_CAMERA = """
+import torch
+from torch import nn
+
+
+class Lens:
+    def __init__(self, focal):
+        self.focal = focal
+
+    def project(self, points):
+        return self.focal * points[:, :2] / points[:, 2:].clamp(min=1e-3)
+
+
+class Pose(nn.Module):
+    def __init__(self, angle):
+        super().__init__()
+        self.angle, self.shift = nn.Parameter(torch.tensor(angle)), nn.Parameter(torch.zeros(3))
+
+    def turn(self):
+        cos, sin, one, none = self.angle.cos(), self.angle.sin(), torch.ones(()), torch.zeros(())
+        return {made}
+
+    def forward(self, world):
+        return world @ self.turn() + self.shift
+
+
+lens, world = Lens(1.4), torch.rand(20, 3) + 2
+with torch.no_grad():
+    pixels = lens.project(Pose(0.3)(world))
+pose = Pose(0.0)
+optimizer = torch.optim.SGD(pose.parameters(), lr=0.1)
+for _ in range(4):
+    optimizer.zero_grad()
+    (lens.project(pose(world)) - pixels).square().mean().backward()
+    optimizer.step()
+"""
+
+PROGRAMS |= {
+    "a helper makes the target without gradients, too": _CAMERA.format(
+        made="torch.tensor([cos, sin, none, -sin, cos, none, none, none, one]).view(3, 3)  # <- BP605"
+    ),
+    "a helper makes the target without gradients, and nothing is rebuilt": _CAMERA.format(
+        made="torch.stack([cos, sin, none, -sin, cos, none, none, none, one]).view(3, 3)"
+    ),
+    "a function scales what is trained and what is wanted": """
+import torch
+from torch import nn
+
+
+def scaled(x):
+    return (x - x.mean()) / (x.std() + 1e-3)
+
+
+net = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+with torch.no_grad():
+    wanted = scaled(torch.randn(8, 3))
+for x in torch.randn(4, 8, 4):
+    optimizer.zero_grad()
+    given = torch.tensor(net(x).tolist(), requires_grad=True)  # <- BP603
+    (scaled(given) - wanted).square().mean().backward()
+    optimizer.step()
+""",
+}

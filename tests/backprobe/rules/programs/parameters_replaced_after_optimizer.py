@@ -583,3 +583,110 @@ def main():
 main()
 """,
 }
+
+_RESUMED = """
+import torch
+from torch import nn
+
+
+class Run:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.1)
+
+    def resume(self, state):
+        {load}
+
+    def fit(self):
+        for x in torch.randn(3, 8, 4):
+            self.optimizer.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.optimizer.step()
+
+
+first, second = Run(), Run()
+first.fit()
+second.resume(first.net.state_dict())
+second.fit()
+"""
+
+_RESTORED = """
+import copy
+import torch
+from torch import nn
+
+
+class Best:
+    def after(self, trainer, epoch):
+        if epoch == 0:
+            self.kept = copy.deepcopy(trainer.net)
+        elif epoch == 2:
+            {restore}
+            for group in trainer.optimizer.param_groups:
+                group["lr"] *= 0.5
+
+
+class Trainer:
+    def __init__(self):
+        self.net, self.hooks = nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 2)), [Best()]
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.1)
+
+    def fit(self):
+        for epoch in range(6):
+            for x in torch.randn(2, 8, 4):
+                self.optimizer.zero_grad()
+                self.net(x).pow(2).mean().backward()
+                self.optimizer.step()
+            for hook in self.hooks:
+                hook.after(self, epoch)
+
+
+Trainer().fit()
+"""
+
+PROGRAMS |= {
+    "a state is assigned behind the optimizer": _RESUMED.format(
+        load="self.net.load_state_dict({k: v.clone() for k, v in state.items()}, assign=True)  # <- BP702"
+    ),
+    "a state is copied behind the optimizer": _RESUMED.format(load="self.net.load_state_dict(state)"),
+    "a state is assigned, and the optimizer is built again": _RESUMED.format(
+        load="self.net.load_state_dict({k: v.clone() for k, v in state.items()}, assign=True)\n"
+        "        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.1)"
+    ),
+    "one layer's state is assigned behind the optimizer": NET
+    + "optimizer = torch.optim.Adam(model.parameters(), lr=0.1)\nsaved = nn.Linear(8, 3).state_dict()\n"
+    + "model[1].load_state_dict(saved, assign=True)  # <- BP702\n"
+    + LOOP,
+    "a copy is restored where the optimizer is at hand": _RESTORED.format(
+        restore="trainer.net = copy.deepcopy(self.kept)  # <- BP702"
+    ),
+    "the values of a copy are restored": _RESTORED.format(
+        restore="trainer.net.load_state_dict(self.kept.state_dict())"
+    ),
+}
+
+PROGRAMS |= {
+    "a copy is trained beside the model, and the optimizer holds the model": """
+import copy
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+teacher = Net()
+optimizer = torch.optim.Adam(teacher.parameters(), lr=0.1)  # <- BP701
+student = copy.deepcopy(teacher)
+for x in torch.randn(3, 8, 4):
+    student.zero_grad()
+    (student(x) - x[:, :2]).pow(2).mean().backward()
+    optimizer.step()
+""",
+}

@@ -517,3 +517,98 @@ for x in torch.randn(3, 8, 4):
 }
 
 PROGRAMS = {**_FAULTY, **_CORRECT}
+
+_DICE = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+def overlap(logits, wanted):
+    share = logits.sigmoid()
+    {made}
+    return 1 - (2 * (share * wanted).sum() + 1) / (share.sum() + wanted.sum() + 1)
+
+
+def both(logits, wanted):
+    return F.binary_cross_entropy_with_logits(logits, wanted) + overlap(logits, wanted)
+
+
+net = nn.Linear(4, 6)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    wanted = (x.repeat(1, 2)[:, :6] > 0).float()
+    loss = both(net(x), wanted)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+_RANKS = """
+import torch
+from torch import nn
+
+
+class Objective:
+    def ranks(self, scores):
+        return {ranks}
+
+    def __call__(self, scores, grades):
+        gain = (grades / torch.log2(1 + self.ranks(scores))).sum(1)
+        terms = {{"point": (scores - grades).square().mean(), "list": (1 - gain).mean()}}
+        return sum(terms.values()), terms
+
+
+net, objective = nn.Linear(4, 1), Objective()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 5, 4):
+    loss, terms = objective(net(x).squeeze(-1), x[..., 0].relu())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+PROGRAMS |= {
+    "what both terms compare with is data": _DICE.format(made="share = (share > 0.5).float()  # <- BP606"),
+    "both terms are soft": _DICE.format(made="wanted = wanted.clamp(0, 1)"),
+    "ranks in a term that is kept in a dict": _RANKS.format(
+        ranks="scores.argsort(1, descending=True).argsort(1) + 1.0  # <- BP606"
+    ),
+    "soft ranks in a term that is kept in a dict": _RANKS.format(
+        ranks="0.5 + torch.sigmoid(scores[:, None] - scores[:, :, None]).sum(2)"
+    ),
+    "a maximum without its history is taken away and added again": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    scores = net(x)
+    top = scores.max().detach()
+    loss = (scores - top).exp().sum().log() + top
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+}
+
+PROGRAMS |= {
+    "what was drawn is scored, valued and counted": """
+import torch
+from torch import nn
+from torch.distributions import Bernoulli
+
+logits, scale = nn.Parameter(torch.zeros(6)), nn.Parameter(torch.ones(()))
+optimizer = torch.optim.SGD([logits, scale], lr=0.1)
+rows = torch.randn(6)
+for _ in range(4):
+    choice = Bernoulli(logits=logits)
+    chosen = choice.sample((16,))
+    value = (chosen * rows * scale).sum(1).tanh() - 0.4 * chosen.sum(1) - 0.5 * scale.square()
+    loss = -(choice.log_prob(chosen).sum(1) * value.detach()).mean() - value.mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+}

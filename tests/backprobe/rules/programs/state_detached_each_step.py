@@ -108,3 +108,55 @@ for _ in range(3):
     optimizer.step()
 """,
 }
+
+_CHUNKS = """
+import torch
+from torch import nn
+
+
+def cut(state):
+    {cut}
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.{cell}(3, 8), nn.Linear(8, 1)
+
+    def forward(self, steps, state):
+        given = []
+        {before}
+        for x in steps:
+            {inside}
+            state = self.cell(x, state)
+            given.append(self.out({hidden}))
+        return torch.stack(given), state
+
+
+reader = Reader()
+optimizer = torch.optim.Adam(reader.parameters(), lr=1e-3)
+state = {start}
+for steps in torch.randn(4, 6, 5, 3):
+    guess, state = reader(steps, state)
+    loss = (guess - steps.sum(2, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+_PAIR = {
+    "cut": "return tuple(one.detach() for one in state)",
+    "cell": "LSTMCell",
+    "hidden": "state[0]",
+    "start": "(torch.zeros(5, 8), torch.zeros(5, 8))",
+}
+_ONE = {"cut": "return state.detach()", "cell": "GRUCell", "hidden": "state", "start": "torch.zeros(5, 8)"}
+
+PROGRAMS |= {
+    "a helper cuts a pair of states": _CHUNKS.format(before="", inside="state = cut(state)  # <- BP669", **_PAIR),
+    "a helper cuts one state": _CHUNKS.format(before="", inside="state = cut(state)  # <- BP669", **_ONE),
+    "a helper cuts in front of a chunk": _CHUNKS.format(before="state = cut(state)", inside="", **_PAIR),
+    "a helper makes a copy for a log": _CHUNKS.format(
+        before="state, log = cut(state), []", inside="log.append(cut(state))", **_PAIR
+    ),
+}

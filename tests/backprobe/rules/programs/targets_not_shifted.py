@@ -230,3 +230,46 @@ for step in range(4):
     opt.step()
 """,
 }
+
+_TUNED = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+
+
+def collated(tokens):
+    {labels}
+    return {{"tokens": tokens, "labels": labels}}
+
+
+emb, rnn, out = nn.Embedding(20, 16), nn.GRU(16, 24, batch_first=True), nn.Linear(24, 20)
+opt = torch.optim.Adam([p for m in (emb, rnn, out) for p in m.parameters()], 1e-2)
+for step in range(4):
+    batch = collated(torch.randint(0, 20, (4, 9)))
+    labels = batch.pop("labels")
+    logits = out(rnn(emb(**{{"input": batch["tokens"]}}))[0])
+    loss = F.cross_entropy({loss}
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+PROGRAMS |= {
+    "padding and prompt are ignored": _TUNED.format(
+        labels="labels = tokens.masked_fill(tokens < 3, -100)\n    labels[:, :2] = -100",
+        loss="logits.flatten(0, 1), labels.flatten())  # <- BP815",
+    ),
+    "padding is ignored by where": _TUNED.format(
+        labels="labels = torch.where(tokens < 3, torch.full_like(tokens, 0), tokens)",
+        loss="logits.flatten(0, 1), labels.flatten(), ignore_index=0)  # <- BP815",
+    ),
+    "what is filled in is a class that is learned": _TUNED.format(
+        labels="labels = tokens.masked_fill(tokens < 9, 9)",
+        loss="logits.flatten(0, 1), labels.flatten())",
+    ),
+    "padding and prompt are ignored, and the places are shifted": _TUNED.format(
+        labels="labels = tokens.masked_fill(tokens < 3, -100)\n    labels[:, :2] = -100",
+        loss="logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())",
+    ),
+}
