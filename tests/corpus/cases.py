@@ -77,7 +77,19 @@ def _own_case(path: Path) -> Case:
     )  # fmt: skip
 
 
-WITH_SIDECARS = ("public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10", "round11")
+WITH_SIDECARS = (
+    "public",
+    "second",
+    "threads",
+    "threads2",
+    "round5",
+    "round6",
+    "round7",
+    "round8",
+    "round9",
+    "round10",
+    "round11",
+)
 """Folders whose cases have their expectations in a `case.json` of their own."""
 
 
