@@ -118,7 +118,7 @@ from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
 from backprobe.rules.analysis.tensors.bad_values import bad_since
-from backprobe.rules.analysis.tensors.layer_growth import Growth, grown_layers, is_product, weight_of
+from backprobe.rules.analysis.tensors.layer_growth import Growth, are_in_turn, grown_layers, is_product, weight_of
 from backprobe.rules.analysis.tensors.value_origins import extreme_start
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
@@ -171,7 +171,8 @@ def check(record: Record) -> Iterator[Finding]:
     for site, rows in found.items():
         if len(rows) >= _LEAST or _burst(record, rows, seen[site]):
             finding = _finding(record, site, [(calls[number], norms) for number, norms in rows.items()])
-            if not any(_is_of_layers(record, site, one) for one in layers):
+            is_chain = are_in_turn(record, site, next(iter(rows)), len(next(iter(rows.values()))))
+            if is_chain and not any(_is_of_layers(record, site, one) for one in layers):
                 yield finding
     for one in layers:
         yield _of_layers(record, one)

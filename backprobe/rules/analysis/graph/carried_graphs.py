@@ -134,7 +134,8 @@ def carried_between(record: Record, first: BackwardCall, second: BackwardCall, n
 def _kept(record: Record, tensor: int, fed: tuple[int, str] | None, second: BackwardCall) -> int | None:
     """The last statement before the later call that only put the tensor somewhere: `self.state = state`, `old = new`.
 
-    In an attribute, or under a further name of the later call's own function.
+    In an attribute, also where a module is handed it again as an argument, or under a further name of the later call's
+    own function.
     """
     if fed is None or fed[1] in _stores(record, fed[0]):
         return None
@@ -146,7 +147,8 @@ def _kept(record: Record, tensor: int, fed: tuple[int, str] | None, second: Back
     else:
         names = {row.name.split("[")[0] for row in (made, *later)}
         reads = lookup(record).sites
-        rows = [row for row in rows if row.function == own and names & set(reads[row.site].reads)]
+        kept = [row for row in rows if "." in row.name]
+        rows = [row for row in rows if row.function == own and names & set(reads[row.site].reads)] or kept
     rows = [row for row in rows if row.name.split("[")[0] in _stores(record, row.site)]
     written = [row.moment for row in lookup(record).inplace_of[tensor] if row.moment <= second.moment_before]
     # what is written in place later on is carried by that write

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.walks import RESHAPES, op
+from backprobe.rules.analysis.graph.walks import RESHAPES, below, op
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.tensors.value_origins import excess_of_start, written_last
 from backprobe.rules.framework.tables import table
@@ -78,6 +78,20 @@ def grown_layers(record: Record, growth: float) -> list[Growth]:
             norms, weights = tuple(norm for _at, norm, _weight in rows), tuple(weight for _at, _norm, weight in rows)
             found.append(Growth(site=site, weights=weights, calls=tuple(grown), norms=norms))
     return found
+
+
+def are_in_turn(record: Record, site: int, call: int, turns: int) -> bool:
+    """The products that a call walks of a statement are computed from each other, one a turn.
+
+    Those of two terms of a loss, each through its own layers, stand beside each other.
+    """
+    index, depth = lookup(record), dict[int, int]()
+    products = {node.node for node in nodes_like(record, is_product) if node.site == site}
+    walked = {node for node in products if any(row.call == call for row in index.passes_of_node[node])}
+    under = {node: {one for one in below(record, node) if one in walked and one != node} for node in walked}
+    for node in sorted(walked, key=lambda one: len(under[one])):
+        depth[node] = 1 + max((depth[one] for one in under[node]), default=0)
+    return max(depth.values(), default=0) >= turns - 1
 
 
 def _handed(record: Record) -> dict[int, list[tuple[int, int, float]]]:
