@@ -147,7 +147,7 @@ def _given_matrices(record: Record) -> frozenset[Shape]:
         shape = None if row.shape is None else tuple(row.shape)
         if row.function in _SUMS and row.requires_grad and shape is not None and len(shape) > 1:
             others = (one for one in row.operands if node_of(record, one) is None)
-            if len(row.operands) > 1 and any(shape_of(record, one) == shape for one in others):
+            if any(shape_of(record, one) == shape for one in others):
                 found.add(shape)
     return frozenset(found)
 

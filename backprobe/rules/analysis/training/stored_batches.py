@@ -11,6 +11,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.named_values import binding_named
 from backprobe.rules.analysis.source.scopes import names, root_name
 from backprobe.rules.analysis.source.syntax import method_called, parts_of, site_of, statement_at, value_of
+from backprobe.rules.analysis.tensors.parents import operands_below
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.stored_changes import RANDOM, writes_by_chance
 from backprobe.rules.framework.tables import table
@@ -71,15 +72,16 @@ def _is_given(record: Record, group: list[InplaceEvent]) -> bool:
 
 @table
 def _inputs(record: Record) -> dict[tuple[int, int | None], list[int]]:
-    """When modules were given a piece of memory as what they compute on: the first argument of their call."""
+    """When modules were given a piece of memory, or what an expression makes of it, as their first argument."""
     index, found = lookup(record), dict[tuple[int, int | None], list[int]]()
     calls = {call.site for call in record.module_calls}
     imported = {name for one in names(record).values() for name in one.imported}
+    below = operands_below(record) if calls else {}
     for row in record.operations:
         called = row.function.partition(".")[0]
-        if row.statement not in calls or not row.operands or not called.isidentifier() or called in imported:
+        if row.statement not in calls or not called.isidentifier() or called in imported or not below[row.operation]:
             continue
-        given = index.tensors[row.operands[0]]
+        given = index.tensors[below[row.operation][0]]
         if given.storage is not None and row.moment is not None:
             found.setdefault((given.storage, given.storage_offset), []).append(row.moment)
     return {key: sorted(moments) for key, moments in found.items()}

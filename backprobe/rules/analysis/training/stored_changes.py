@@ -6,11 +6,11 @@ x += noise;  return x.add_(noise), noise;  img[:, r : r + 5] = 0.0;  F.dropout(x
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import all_handed_in
-from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.named_values import binding_named
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.scopes import Function, root_name, scope_of, target_names
 from backprobe.rules.analysis.source.syntax import method_called, parts_of, site_of, statement_at, tree_of, value_of
 from backprobe.rules.framework.tables import table
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backprobe.record import Record
+    from backprobe.rules.analysis.source.syntax import Tree
 
 RANDOM: Final = (
     "rand",
@@ -93,7 +94,8 @@ def writes_by_chance(record: Record, site: int) -> bool:
             parts = [target.slice]
         elif target is None:
             parts = [one for call in _calls(node) if method_called(call) in _AT_PLACES for one in call.args[:2]]
-        known[site] = any(_is_drawn(record, site, one, set()) for one in parts)
+        own = _taken_of(record, site, changed_name(node)) if parts else set[tuple[int, str]]()
+        known[site] = any(_is_drawn(record, site, one, own) for one in parts)
     return known[site]
 
 
@@ -109,7 +111,7 @@ def is_handed_out(function: ast.AST, name: str) -> bool:
     for part in ast.walk(function):
         if isinstance(part, ast.Return | ast.Yield) and part.value is not None:
             out |= _names(part.value)
-    made = [(set(target_names(target)), _names(value)) for target, value in _assigned(function)]
+    made = [(set(target_names(target)), _names(value)) for target, value, _by in _assigned(function)]
     for _ in range(_DEPTH):
         more = {one for targets, read in made if targets & out for one in read}
         if more <= out:
@@ -147,44 +149,78 @@ def _is_told(call: ast.Call) -> bool:
 
 
 def _is_drawn(record: Record, site: int, part: ast.expr, seen: set[tuple[int, str]]) -> bool:
-    """A value was drawn, or made of what was: by the assignments of its function, or by what the function was given."""
+    """A value is drawn anew each time: by the assignments of its function, or by what the function is given.
+
+    Args:
+        seen: Names that are known not to be, by the number of their function.
+    """
     if _draws(part):
         return True
     row, node = site_of(record, site), statement_at(record, site)
     tree = tree_of(record, row)
-    function = None if node is None or tree is None else scope_of(tree, node)
+    if node is None or tree is None:
+        return False
+    function = scope_of(tree, node)
     for name in _names(part):
-        if function is None or (id(function), name) in seen or len(seen) > _DEPTH * _DEPTH:
+        if (id(function), name) in seen or len(seen) > _DEPTH * _DEPTH:
             continue
         seen.add((id(function), name))
-        made = [value for target, value in _assigned(function) if name in set(target_names(target))]
-        if any(_is_drawn(record, site, value, seen) for value in made):
+        made = [one for one in _assigned(function) if name in set(target_names(one[0]))]
+        if any(_is_drawn(record, site, value, seen) for _target, value, by in made if _runs_with(tree, node, by)):
             return True
         given = () if made or not isinstance(function, Function) else all_handed_in(record, row, name)
         if any(_is_drawn(record, one.site.site, one.part, seen) for one in given):
             return True
-        bound = None if made or given else binding_named(record, name, row, len(record.moments))
-        born = None if bound is None else lookup(record).tensors[bound.tensor].site
-        if born is not None and _draws(value_of(statement_at(record, born))):
+        held = [] if made or given else bindings_named(record).get(name, [])
+        born = {lookup(record).tensors[one.tensor].site for one in held if one.function == row.function}
+        several = len({one.tensor for one in held}) > 1
+        if several and any(_draws(value_of(statement_at(record, one))) for one in born if one is not None):
             return True
     return False
+
+
+def _runs_with(tree: Tree, node: ast.stmt, other: ast.AST) -> bool:
+    """A statement of the same function runs anew for each run of the first: what is drawn before a loop stays."""
+    function = scope_of(tree, node)
+    loops = [one for one in takewhile(lambda above: above is not function, tree.ancestors(node)) if _is_loop(one)]
+    return not loops or any(one in loops for one in tree.ancestors(other))
+
+
+def _is_loop(node: ast.AST) -> bool:
+    return isinstance(node, ast.For | ast.While)
+
+
+def _taken_of(record: Record, site: int, name: str) -> set[tuple[int, str]]:
+    """The name whose tensor is changed, and those that it is taken of: what the data say is not drawn."""
+    row, node = site_of(record, site), statement_at(record, site)
+    tree = tree_of(record, row)
+    if node is None or tree is None:
+        return set()
+    function, found = scope_of(tree, node), {name}
+    for _ in range(_DEPTH):
+        found |= {
+            one
+            for target, value, _by in _assigned(function)
+            if found & set(target_names(target))
+            for one in _names(value)
+        }
+    return {(id(function), one) for one in found}
 
 
 def _draws(part: ast.AST | None) -> bool:
     return any((method_called(one) or "").startswith(RANDOM) for one in parts_of(part))
 
 
-def _assigned(function: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What each assignment and loop of a function binds, and from what."""
+def _assigned(function: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, ast.AST]]:
+    """What each assignment and loop of a function binds, from what, and the node that does."""
     for part in ast.walk(function):
         if isinstance(part, ast.Assign):
-            yield from ((target, part.value) for target in part.targets if not isinstance(target, ast.Attribute))
-        elif isinstance(part, ast.NamedExpr | ast.AugAssign) or (
-            isinstance(part, ast.AnnAssign) and part.value is not None
-        ):
-            yield part.target, part.value
+            yield from ((one, part.value, part) for one in part.targets if not isinstance(one, ast.Attribute))
+        elif isinstance(part, ast.NamedExpr | ast.AugAssign | ast.AnnAssign):
+            if part.value is not None:
+                yield part.target, part.value, part
         elif isinstance(part, ast.For):
-            yield part.target, part.iter
+            yield part.target, part.iter, part
 
 
 def _names(part: ast.AST) -> set[str]:
