@@ -106,7 +106,7 @@ def check(record: Record) -> Iterator[Finding]:
         if grown is None or _is_for_another(record, grown):
             continue
         if carried is not None and carried.site is not None:
-            yield _finding(record, grown, carried, carried.site)
+            yield _finding(record, grown, carried, carried.site if carried.kept is None else carried.kept)
 
 
 def _grown(record: Record, calls: list[BackwardCall]) -> list[BackwardCall] | None:
@@ -151,7 +151,7 @@ def _carried(record: Record, grown: list[BackwardCall]) -> Carried | None:
 
 def _finding(record: Record, grown: list[BackwardCall], carried: Carried, at: int) -> Finding:
     site = site_of(record, at)
-    edit = detached(record, site, carried)
+    edit = detached(record, site, carried) if carried.kept is None else None
     retained = grown[-1].retain_graph
     each = grown[-1].nodes_met - grown[-2].nodes_met
     return told(
@@ -161,14 +161,21 @@ def _finding(record: Record, grown: list[BackwardCall], carried: Carried, at: in
         (
             f"`{carried.name}` brings the graph of all steps before into this one, and each backward call walks it.",
             f"They walk {grown[0].nodes_met}, {grown[1].nodes_met}, ... nodes: {each} more each time, without end.",
-            f"Use `{carried.name}.detach()` here"
+            (
+                f"Use `{carried.name}.detach()` here"
+                if carried.kept is None
+                else f"Keep `{carried.name}.detach()` here for the next step"
+            )
             + (
                 ", and drop `retain_graph=True`." if retained else ": nothing raises, for what is shared saves nothing."
             ),
         ),
         binding=carried.name,
         moments=[call.moment_before for call in grown],
-        related=((f"this backward call {'retains' if retained else 'walks'} the graph", grown[-1].site),),
+        related=(
+            ("the next step takes it in here", None if at == carried.site else carried.site),
+            (f"this backward call {'retains' if retained else 'walks'} the graph", grown[-1].site),
+        ),
         evidence={"nodes": [call.nodes_met for call in grown], "calls": [call.call for call in grown]},
         fixes=[] if edit is None else [Fix(title="Cut the history off", safety="unsafe", edits=(edit,))],
         tensors=[carried.tensor],

@@ -110,7 +110,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.carried_graphs import Carried, carried_between
-from backprobe.rules.analysis.graph.reach import leading_to, reaches
+from backprobe.rules.analysis.graph.reach import first_numbers, leading_to, numbered, reaches
 from backprobe.rules.analysis.graph.retained_values import LEAST
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, together
@@ -201,13 +201,15 @@ def _stale(record: Record, calls: Sequence[BackwardCall], moved: frozenset[int] 
     reached = [reaches(record)[call.call] for call in calls]
     first, last = reached[0], reached[-1]
     common = first.leaves & last.leaves & (_stepped(record, calls[0], calls[1]) if moved is None else moved)
-    kept = [leaf for leaf in common if _users(record, leaf) & last.met <= first.met]
+    known = first_numbers(record)
+    before = numbered(first.met, known)
+    kept = [leaf for leaf in common if numbered(_users(record, leaf) & last.met, known) <= before]
     if not kept:
         return ()  # as nearly always: every step computes its own graph
     stepped = [_stepped(record, one, other) for one, other in pairwise(calls)] if moved is None else []
     common = frozenset(kept).intersection(*(reach.leaves for reach in reached), *stepped)
-    used = {leaf: [_users(record, leaf) & reach.met for reach in reached] for leaf in common}
-    return tuple(sorted(leaf for leaf, uses in used.items() if all(use and use <= first.met for use in uses)))
+    used = {leaf: [numbered(_users(record, leaf) & reach.met, known) for reach in reached] for leaf in common}
+    return tuple(sorted(leaf for leaf, uses in used.items() if all(use and use <= before for use in uses)))
 
 
 def _stepped(record: Record, first: BackwardCall, second: BackwardCall) -> frozenset[int]:
@@ -243,10 +245,13 @@ def _ends(record: Record) -> dict[int, list[int]]:
 
 
 def _shared(record: Record, calls: Sequence[BackwardCall]) -> Carried | None:
-    """The youngest value from before the first call that the last one walks."""
-    first, last = calls[0], calls[-1]
-    both = reaches(record)[first.call].met & reaches(record)[last.call].met
-    return carried_between(record, first, last, both)
+    """The youngest value from before the first call that the last one walks which numbers its nodes as that did."""
+    first, nodes = calls[0], lookup(record).nodes
+    for last in reversed(calls[1:]):
+        both = reaches(record)[first.call].met & reaches(record)[last.call].met
+        if any(nodes[node].variable is None for node in both):
+            return carried_between(record, first, last, both)
+    return None
 
 
 def _finding(

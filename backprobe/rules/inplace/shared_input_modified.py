@@ -2,8 +2,9 @@
 
 What it finds:
     A statement changes untracked data in place at least twice at the same place in memory: in the `__getitem__` of a
-    data set, in a training loop over stored batches, or of batches that are slices of stored data and are trained on
-    with the change. The finding stands at the first such statement.
+    data set or in a transform that it calls, in a training loop over stored batches, or of batches that are slices of
+    stored data and are trained on with the change. To erase by chance, as `x[mask] = 0` with a random mask does, is
+    such a change; to write the same again is none. The finding stands at the first such statement.
 
 Why it matters:
     What should be a fresh augmentation of an item is added to all earlier ones: the data set drifts from epoch to
@@ -69,6 +70,21 @@ Near miss: each batch is new
             model(x).pow(2).mean().backward()
             optimizer.step()
 
+Near miss: the same is written again
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = 2 * torch.randn(12, 3)
+    for epoch in range(3):
+        for x in data.split(4):
+            x[x.abs() > 3] = 0.0
+            x.clamp_(-2, 2)
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+
 Near miss: what is added is taken away again
     import torch
     from torch import nn
@@ -99,18 +115,26 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
-from backprobe.rules.analysis.source.scopes import root_name, target_names
+from backprobe.rules.analysis.source.scopes import scope_of, target_names
 from backprobe.rules.analysis.source.syntax import site_of, statement, statement_at, tree_of
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.analysis.training.stored_batches import are_batches
+from backprobe.rules.analysis.training.stored_batches import are_batches, is_of_itself
+from backprobe.rules.analysis.training.stored_changes import (
+    changed_name,
+    changes_more,
+    fills_anew,
+    is_handed_out,
+    writes_by_chance,
+)
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import InplaceEvent, Record
+    from backprobe.record import Binding, InplaceEvent, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -126,44 +150,80 @@ RULE = Rule(
 LEAST: Final = 2
 """Changes of the same elements by one statement."""
 _ITEM: Final = ".__getitem__"
-_SETS: Final = ("copy_", "fill_", "zero_")
-"""Methods whose result does not depend on what was there."""
 
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per function that changes what it is handed."""
-    index, said, fitting = lookup(record), set[tuple[int, str]](), dict[int, bool]()
+    said = set[tuple[int, str]]()
+    taken, again = _changed_again(record)
+    for site, groups in again.items():
+        place, name = site_of(record, site), changed_name(statement_at(record, site))
+        if (place.source, place.function) in said:
+            continue
+        fits = _is_taken_in_training(record, site) or _is_item(record, taken.get(site, groups[0][0].tensor), groups[0])
+        if fits and writes_by_chance(record, site):
+            fits = is_of_itself(record, site, name, groups[0])
+        if fits or are_batches(record, groups, name):
+            said.add((place.source, place.function))
+            yield _finding(record, site, groups[0])
+
+
+def _changed_again(record: Record) -> tuple[dict[int, int], dict[int, list[list[InplaceEvent]]]]:
+    """The changes of each piece of stored memory that a statement changes again and again, by statement.
+
+    First one such piece, by statement, where the changes are told of the whole memory.
+    """
+    tensors = lookup(record).tensors
+    held: dict[int, list[Binding]] = {}
     by_place: dict[tuple[int, int, int | None], list[InplaceEvent]] = {}
+    whole: dict[tuple[int, int], list[InplaceEvent]] = {}
     for event in record.inplace_events:
-        row, site = index.tensors[event.tensor], event.site
+        row, site = tensors[event.tensor], event.site
         if event.done_by != "statement" or row.role is not None or site is None:
             continue
-        if site not in fitting:
-            fitting[site] = site_of(record, site).function.endswith(_ITEM) or _is_taken_in_training(record, site)
-        if _is_target(record, event, site):
+        if site not in held:
+            held[site] = _held(record, site)
+        if row.view_of is None:
+            whole.setdefault((site, event.tensor), []).append(event)
+        if _is_target(held[site], event):
             base = event.tensor if row.view_of is None else row.view_of
             by_place.setdefault((site, base, row.storage_offset), []).append(event)
     found: dict[int, list[list[InplaceEvent]]] = {}
     for (site, _base, _offset), events in by_place.items():
         if len(events) >= LEAST and _is_stored(record, events):
             found.setdefault(site, []).append(events)
-    for site, groups in found.items():
-        place = site_of(record, site)
-        if (place.source, place.function) in said:
-            continue
-        if fitting[site] or are_batches(record, groups, _changed(statement_at(record, site) or ast.Pass())):
-            said.add((place.source, place.function))
-            yield _finding(record, site, groups[0])
+    taken: dict[int, int] = {}
+    items: dict[tuple[int, int], int] = {}
+    for (site, base, _offset), events in by_place.items():
+        if site not in found:
+            items.setdefault((site, base), events[0].tensor)
+    for (site, base), item in items.items():
+        events = whole.get((site, base), [])
+        if len(events) > _places(record, item, base) and _is_item(record, item, events) and _is_stored(record, events):
+            found.setdefault(site, []).append(events)
+            taken[site] = item
+    return taken, found
 
 
-def _is_target(record: Record, event: InplaceEvent, site: int) -> bool:
+def _places(record: Record, item: int, base: int) -> int:
+    """How many pieces like this one a tensor has: of more changes than that, two were of the same elements.
+
+    Which piece was changed is known of the first turns only: later ones bind no names that are recorded.
+    """
+    piece, every = (prod(lookup(record).tensors[one].shape or ()) for one in (item, base))
+    return max(every // max(piece, 1), 1)
+
+
+def _held(record: Record, site: int) -> list[Binding]:
+    """The bindings, in its function, of the name whose tensor a statement changes."""
+    name, function = changed_name(statement_at(record, site)), site_of(record, site).function
+    return [row for row in bindings_named(record).get(name, ()) if row.function == function]
+
+
+def _is_target(held: list[Binding], event: InplaceEvent) -> bool:
     """The name that the statement changes held this tensor: a change of one view shows in all of one memory."""
-    node, function = statement_at(record, site), site_of(record, site).function
-    rows = bindings_named(record).get("" if node is None else _changed(node), [])
-    for at in range(bisect_right(rows, event.moment, key=lambda row: row.moment) - 1, -1, -1):
-        if rows[at].function == function:
-            return rows[at].tensor == event.tensor
-    return False
+    at = bisect_right(held, event.moment, key=lambda row: row.moment)
+    return at > 0 and held[at - 1].tensor == event.tensor
 
 
 def _is_stored(record: Record, events: list[InplaceEvent]) -> bool:
@@ -174,12 +234,26 @@ def _is_stored(record: Record, events: list[InplaceEvent]) -> bool:
         return False
     if moments[events[0].moment].step == moments[events[-1].moment].step:
         return False
-    node = statement_at(record, events[0].site)
-    if isinstance(node, ast.AugAssign):
-        return True
-    calls = [part for part in ast.walk(node or ast.Pass()) if isinstance(part, ast.Call)]
-    names = [part.func.attr for part in calls if isinstance(part.func, ast.Attribute) and part.func.attr.endswith("_")]
-    return isinstance(node, ast.Expr) and bool(names) and not set(names) & set(_SETS)
+    return events[0].site is not None and changes_more(record, events[0].site)
+
+
+def _is_item(record: Record, tensor: int, events: list[InplaceEvent]) -> bool:
+    """A data set took it and gives out what comes of it, and nothing fills the memory anew after the first change."""
+    index = lookup(record)
+    for row in index.bindings_of[tensor]:
+        if row.function.endswith(_ITEM) and row.moment <= events[-1].moment:
+            node, tree = statement_at(record, row.site), tree_of(record, site_of(record, row.site))
+            function = None if node is None or tree is None else scope_of(tree, node)
+            if function is not None and is_handed_out(function, row.name):
+                return not _is_filled_anew(record, index.tensors[tensor].storage, events[0].moment)
+    return False
+
+
+def _is_filled_anew(record: Record, memory: int | None, since: int) -> bool:
+    """A later statement writes into the memory what does not depend on what was there."""
+    tensors = lookup(record).tensors
+    rows = (row for row in record.inplace_events if row.moment > since and tensors[row.tensor].storage == memory)
+    return any(fills_anew(record, site) for site in {row.site for row in rows if row.site is not None})
 
 
 def _is_taken_in_training(record: Record, site: int) -> bool:
@@ -188,7 +262,7 @@ def _is_taken_in_training(record: Record, site: int) -> bool:
     node, tree = statement(record, row), tree_of(record, row)
     if node is None or tree is None:
         return False
-    changed = _changed(node)
+    changed = changed_name(node)
     calls = {statement_at(record, call.site) for call in record.backward_calls}
     for loop in tree.ancestors(node):
         if isinstance(loop, ast.For) and changed in set(target_names(loop.target)):
@@ -196,16 +270,9 @@ def _is_taken_in_training(record: Record, site: int) -> bool:
     return False
 
 
-def _changed(node: ast.stmt) -> str:
-    """The plain name that a statement changes in place; "" if it is no plain name."""
-    if isinstance(node, ast.AugAssign):
-        return node.target.id if isinstance(node.target, ast.Name) else ""
-    return root_name(node.value) if isinstance(node, ast.Expr) else ""
-
-
 def _finding(record: Record, site: int, events: list[InplaceEvent]) -> Finding:
     node = statement_at(record, site)
-    name = "" if node is None else _changed(node)
+    name = changed_name(node)
     tensor = lookup(record).tensors[events[0].tensor]
     return told(
         record,

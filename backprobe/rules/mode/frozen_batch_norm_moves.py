@@ -73,6 +73,36 @@ Near miss: a teacher that follows the student
             for kept, new in zip(teacher.parameters(), student.parameters()):
                 kept.lerp_(new, 0.1)
 
+Near miss: the statistics were fitted before the part was frozen
+    import torch
+    from torch import nn
+
+    class Transfer(nn.Module):
+        def __init__(self, trunk):
+            super().__init__()
+            self.trunk, self.head = trunk.requires_grad_(False), nn.Linear(8, 2)
+
+        def train(self, mode=True):
+            super().train(mode)
+            self.trunk[1].eval()
+            return self
+
+        def forward(self, x):
+            return self.head(self.trunk(x))
+
+    def fit(model, parameters):
+        optimizer = torch.optim.SGD(parameters, lr=0.1)
+        for _ in range(4):
+            model.train()
+            optimizer.zero_grad()
+            model(torch.randn(8, 6)).pow(2).mean().backward()
+            optimizer.step()
+
+    trunk = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8))
+    fit(trunk, trunk.parameters())
+    model = Transfer(trunk)
+    fit(model, model.head.parameters())
+
 Near miss: the norms are put into eval after each `train()`
     import torch
     from torch import nn
@@ -151,7 +181,7 @@ def check(record: Record) -> Iterator[Finding]:
         is_pattern = len({call.k for call in calls}) >= _LEAST and len(steps) >= _LEAST
         if not is_pattern or last_moments(record).get(site, since) < since:
             continue
-        switch = _put_into_training(record, calls[0])
+        switch = _put_into_training(record, calls, _since(record, calls[0]))
         place = site if switch is None else switch
         if (place, module) not in told_of:
             told_of.add((place, module))
@@ -161,14 +191,21 @@ def check(record: Record) -> Iterator[Finding]:
         yield _finding_woken(record, woken)
 
 
-def _put_into_training(record: Record, call: ModuleCall) -> int | None:
-    """The first statement that put the called module, or one that holds it, into training mode; None: none did."""
-    known, around = calls_by_number(record), {call.module}
-    while call.parent is not None and call.parent in known:
-        call = known[call.parent]
-        around.add(call.module)
+def _put_into_training(record: Record, calls: Sequence[ModuleCall], since: int) -> int | None:
+    """The statement that put the called module, or one that holds it, into training mode; None: none did.
+
+    The first behind the freeze, else the last before it: what trained the module itself earlier was right.
+    """
+    known, around = calls_by_number(record), set[int]()
+    for call in (calls[0], calls[-1]):  # the same part may have stood in another model before
+        one: ModuleCall | None = call
+        while one is not None:
+            around.add(one.module)
+            one = None if one.parent is None else known.get(one.parent)
     rows = (row for row in record.modes if row.kind == "training" and row.how == "call" and row.after == "True")
-    return next((row.site for row in rows if row.module in around and row.site is not None), None)
+    of_it = [(row.moment or 0, row.site) for row in rows if row.module in around and row.site is not None]
+    later = [site for moment, site in of_it if moment > since]
+    return later[0] if later else of_it[-1][1] if of_it else None
 
 
 def _woken(record: Record) -> list[tuple[Mode, ModuleCall]]:
@@ -182,11 +219,9 @@ def _woken(record: Record) -> list[tuple[Mode, ModuleCall]]:
             continue
         if not _own(record, call) or not _own(record, call) <= _frozen(record).keys():
             continue
-        if not _moves(record, call.module, 0):
-            continue
         later = (row for row in rows if row.after == "True" and row.module != call.module and row.site is not None)
         switch = next((row for row in later if (row.moment or 0) > (since or 0)), None)
-        if switch is not None:
+        if switch is not None and _moves(record, call.module, max(switch.moment or 0, _since(record, call))):
             found[call.module] = (switch, call)
     return list(found.values())
 

@@ -4,8 +4,9 @@ What it finds:
     A statement that runs several times in one forward pass, as a recurrence does, hands its gradient on larger each
     time: over at least four turns to more than a thousand times, in three backward calls, and nothing clips it. One
     call is enough where it grew more than a millionfold and the next values overflowed. A statement in no loop counts
-    if it multiplies with one weight again and again, as the method of a cell does. The finding stands where the program
-    gave that weight values with a gain above 1; else at the statement that repeats. Or one statement draws the weights
+    if it multiplies with one weight again and again, as the method of a cell does, or with a matrix that is no weight,
+    as the layers of a graph network do. The finding stands where the program made that matrix, or gave that weight
+    values with a gain above 1; else at the statement that repeats. Or one statement draws the weights
     of four layers and more so large that each doubles what it is given, and the gradient grows a hundredfold through
     them: the finding stands there.
 
@@ -100,6 +101,21 @@ Near miss: a loss that is a large sum
         loss.backward()
         optimizer.step()
 
+Near miss: two terms of a loss, each through its own layers
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    near, far = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)), nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    for layer in (*near, *far):
+        nn.init.orthogonal_(layer.weight, gain=1.5)
+    optimizer = torch.optim.SGD([*near.parameters(), *far.parameters()], lr=1e-4)
+    for x in torch.randn(4, 4, 8):
+        loss = 1e2 * near(x).mean() + 1e-3 * far(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
     Growth through layers whose weights several statements drew, or inside `nn.RNN` and its like, is not seen.
 
@@ -118,12 +134,19 @@ from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
 from backprobe.rules.analysis.tensors.bad_values import bad_since
-from backprobe.rules.analysis.tensors.layer_growth import Growth, grown_layers, is_product, weight_of
+from backprobe.rules.analysis.tensors.layer_growth import (
+    Growth,
+    are_in_turn,
+    constant_factor,
+    grown_layers,
+    is_product,
+    through_statements,
+    weight_of,
+)
 from backprobe.rules.analysis.tensors.value_origins import extreme_start
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
-from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
@@ -162,7 +185,7 @@ def check(record: Record) -> Iterator[Finding]:
     found: dict[int, dict[int, list[float]]] = {}
     seen: dict[int, set[int]] = {}
     calls = lookup(record).calls
-    for (number, site, _which), norms in _through_statements(record).items():
+    for (number, site, _which), norms in through_statements(record).items():
         if len(norms) > _LEAST:
             seen.setdefault(site, set()).add(number)
         if _explodes(norms):
@@ -171,7 +194,8 @@ def check(record: Record) -> Iterator[Finding]:
     for site, rows in found.items():
         if len(rows) >= _LEAST or _burst(record, rows, seen[site]):
             finding = _finding(record, site, [(calls[number], norms) for number, norms in rows.items()])
-            if not any(_is_of_layers(record, site, one) for one in layers):
+            is_chain = are_in_turn(record, site, next(iter(rows)), len(next(iter(rows.values()))))
+            if is_chain and not any(_is_of_layers(record, site, one) for one in layers):
                 yield finding
     for one in layers:
         yield _of_layers(record, one)
@@ -214,42 +238,6 @@ def _burst(record: Record, rows: dict[int, list[float]], seen: set[int]) -> bool
     return large and any(moment > began for moment in bad_since(record).values())
 
 
-def _through_statements(record: Record) -> dict[tuple[int, int, str], list[float]]:
-    """The norms of the gradients that a statement's products of matrices got, in order, by call, site and kind.
-
-    By kind, since a turn may add the product of its input, `h @ w + layer(x)`, which gets the same gradient. Of a
-    statement in no loop, as a cell's method is, by the weight that it multiplies with.
-    """
-    index = lookup(record)
-    found: dict[tuple[int, int, str], list[tuple[int, float]]] = {}
-    for node in nodes_like(record, is_product):
-        if node.site is None:
-            continue
-        which = node.type
-        if node.site not in _repeated(record):
-            weight = weight_of(record, node)
-            if weight is None:
-                continue
-            which = f"{node.type} {weight}"
-        for row in index.passes_of_node[node.node]:
-            measured = row.grad_output
-            if row.position is not None and measured is not None and measured.norm is not None:
-                found.setdefault((row.call, node.site, which), []).append((row.position, measured.norm))
-    return {place: _turns([norm for _position, norm in sorted(rows)]) for place, rows in sorted(found.items())}
-
-
-def _turns(norms: list[float]) -> list[float]:
-    """One norm a turn: two products of one sum, `h @ w + x @ u`, get the same gradient."""
-    pairs = zip(norms[::2], norms[1::2], strict=False)
-    return norms[::2] if len(norms) % 2 == 0 and all(one == other for one, other in pairs) else norms
-
-
-@table
-def _repeated(record: Record) -> frozenset[int]:
-    """Statements inside a loop: of others several products are several layers."""
-    return frozenset(site.site for site in record.sites if site.loop_line is not None)
-
-
 def _explodes(norms: list[float]) -> bool:
     """It grows nearly every turn, past the limit."""
     if len(norms) <= _LEAST or not norms[0]:
@@ -269,7 +257,11 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, list[floa
         for node in nodes_like(record, is_product)
         if node.site == site and (weight := weight_of(record, node)) is not None
     }
-    start = extreme_start(record, sorted(weights), call.moment_before, least=_GAIN)
+    matrix = constant_factor(record, site)
+    least = 1.0 if matrix is not None else _GAIN
+    start = extreme_start(record, sorted(weights), call.moment_before, least=least)
+    matrix = matrix if start is None else None
+    start = start or matrix
     factor = norms[-1] / norms[0]
     each = factor ** (1 / (len(norms) - 1))
     return told(
@@ -281,6 +273,8 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, list[floa
             f"Each turn multiplies it by {each:.2g} (limit {threshold(RULE, 'growth'):g} in all); nothing clips it.",
             "Start from a smaller or orthogonal weight, clip the norm, use a gated cell, or unroll fewer turns."
             if start is None
+            else "This statement makes the matrix of each turn: divide it by its row sums, as a graph's by its degrees."
+            if matrix is not None
             else f"This statement gives `{called(record, start.tensor)}` its values: start it smaller, or orthogonal.",
         ),
         binding=name,

@@ -106,9 +106,11 @@ from backprobe.rules.analysis.graph.reach import between, leading_to, reaches
 from backprobe.rules.analysis.graph.walks import RESHAPES, op
 from backprobe.rules.analysis.losses.loss_curves import relative_gradients
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.chosen_classes import chosen_class
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import region_in, site_at, trees
+from backprobe.rules.analysis.tensors.value_origins import small_start
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
@@ -142,8 +144,14 @@ def check(record: Record) -> Iterator[Finding]:
             found.setdefault(call.site, []).append((call, ratios))
     for rows in found.values():
         where = _where(record, rows[0][0]) if _is_one_way(record, *rows[0]) else None
-        if len(rows) >= _LEAST and where is not None:
-            yield _finding(record, rows, *where)
+        if len(rows) < _LEAST or where is None:
+            continue
+        start = small_start(record, [leaf for leaf, _ratio in rows[0][1]], _first_backward(record), _LEAST)
+        yield _finding(record, rows, *(where if start is None else (start, None, "")), is_start=start is not None)
+
+
+def _first_backward(record: Record) -> int:
+    return min(call.moment_before for call in record.backward_calls)
 
 
 def _vanishes(ratios: list[tuple[int, float]]) -> bool:
@@ -183,6 +191,10 @@ def _where(record: Record, call: BackwardCall) -> tuple[int, Region | None, str]
             site = _site(record, number, part)
             if site is not None:
                 return site, region_in(record, number, part), cls
+        chosen = None if written else chosen_class(record, cls)
+        at = None if chosen is None else _site(record, *chosen)
+        if chosen is not None and at is not None:
+            return at, region_in(record, *chosen), cls
         most = Counter(node.site for node in nodes if node.site is not None).most_common(1)
         if most:  # of a recurrence its loop, not what starts it
             return most[0][0], None, cls
@@ -204,8 +216,15 @@ def _site(record: Record, source: int, written: ast.expr) -> int | None:
 
 
 def _finding(
-    record: Record, rows: list[tuple[BackwardCall, list[tuple[int, float]]]], site: int, region: Region | None, cls: str
+    record: Record,
+    rows: list[tuple[BackwardCall, list[tuple[int, float]]]],
+    site: int,
+    region: Region | None,
+    cls: str,
+    *,
+    is_start: bool,
 ) -> Finding:
+    """At the activation, or at the statement that gave the layers weights that are too small."""
     ratios = rows[0][1]
     first, last = called(record, ratios[-1][0]), called(record, ratios[0][0])
     part = ratios[-1][1] / ratios[0][1]
@@ -217,7 +236,10 @@ def _finding(
         (
             f"The gradient of `{first}` is {part:.1g} of that of `{last}`, each against its weight: it vanishes.",
             f"Over {len(ratios)} weights {shrinks} (limit {threshold(RULE, 'ratio'):g}): the first do not learn.",
-            "Use ReLU, GELU or SiLU, put a norm between the layers, or add skip connections.",
+            "This statement gives the layers weights that are too small for their number of inputs: use "
+            "`kaiming_normal_` or `xavier_normal_`."
+            if is_start
+            else "Use ReLU, GELU or SiLU, put a norm between the layers, or add skip connections.",
         ),
         binding=first.partition(".")[0],
         moments=[call.moment_before for call, _ratios in rows],

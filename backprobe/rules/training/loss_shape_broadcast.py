@@ -3,7 +3,8 @@
 What it finds:
     In a regression loss the prediction has shape [N, 1] and the target [N], or the other way round. The difference has
     N x N elements, and their mean or sum is differentiated. The same of a loss for each sample, [N, 1], that is
-    multiplied by a weight for each, [N]: advantages, say. The finding stands where the two meet; if that is in a
+    multiplied by a weight for each, [N], advantages say, and of an equation that is to be zero, [N, 1], to which a
+    source for each, [N], is added. The finding stands where the two meet; if that is in a
     function that was handed both, where the module is called that gives the column.
 
 Why it matters:
@@ -77,6 +78,14 @@ Near miss: a weight for each sample, as a column
     errors = (model(torch.randn(6, 3)) - torch.ones(6, 1)).pow(2)
     (errors * weights.unsqueeze(1)).mean().backward()
 
+Near miss: a matrix of all pairs is compared
+    import torch
+    from torch import nn
+
+    model, anchors = nn.Linear(3, 1), torch.rand(6)
+    gaps = anchors[:, None] - anchors[None, :]
+    ((model(torch.randn(6, 3)) - anchors) - gaps).pow(2).mean().backward()
+
 Blind spots:
     Where neither side has a name in the statement, as in `(model(x[rows]) - y[rows]).pow(2)`, the other's shape is told
     from the result, and only where it is square. An operand that writes its dimensions out (`[None, :]`) is meant.
@@ -88,7 +97,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.walks import node_of
 from backprobe.rules.analysis.losses.broadcasts import Broadcast, broadcasts
@@ -113,6 +122,12 @@ RULE = Rule(
     needs=("node", "call", "backward"),
 )
 
+_EFFECT: Final = {
+    "difference": "Each prediction is compared with every target, so all are pulled to the targets' mean.",
+    "product": "Each sample is multiplied by every weight, so that in the mean all have the same one.",
+    "sum": "Each value meets that of every sample, so all are pulled to the mean of what is added.",
+}
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that broadcasts."""
@@ -134,7 +149,6 @@ def _follows(record: Record, one: Broadcast, sites: Iterable[int]) -> bool:
 def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
     first = found[0]
     left, right, result = _sizes(first.left), _sizes(first.right), _sizes(first.result)
-    kind = "product" if first.is_product else "difference"
     column = first.left_name if len(first.left) > len(first.right) else first.right_name
     made = _made_outside(record, first)
     return told(
@@ -142,10 +156,8 @@ def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
         RULE,
         site if made is None else made,
         (
-            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: their {kind} is {result}.",
-            "Each sample is multiplied by every weight, so that in the mean all have the same one."
-            if first.is_product
-            else "Each prediction is compared with every target, so all are pulled to the targets' mean.",
+            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: their {first.kind} is {result}.",
+            _EFFECT[first.kind],
             f"Give both one shape: `{column}.squeeze(-1)`."
             if made is None
             else f"Give what becomes `{column}` the other's shape: `.squeeze(-1)`.",

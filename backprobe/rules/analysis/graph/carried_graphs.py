@@ -134,19 +134,24 @@ def carried_between(record: Record, first: BackwardCall, second: BackwardCall, n
 def _kept(record: Record, tensor: int, fed: tuple[int, str] | None, second: BackwardCall) -> int | None:
     """The last statement before the later call that only put the tensor somewhere: `self.state = state`, `old = new`.
 
-    In an attribute, or under a further name of the later call's own function.
+    In an attribute, also where a module is handed it again as an argument, or under a further name of the later call's
+    own function.
     """
-    if fed is None or fed[1] in _stores(record, fed[0]):
+    if fed is None:
         return None
     own = "" if second.site is None else lookup(record).sites[second.site].function
+    feeding = lookup(record).sites[fed[0]].function
     made, *later = lookup(record).bindings_of[tensor]
     rows = [row for row in later if row.moment <= second.moment_before and row.site != made.site]
-    if "." in fed[1]:
+    if fed[1] in _stores(record, fed[0]):
+        rows = [row for row in rows if "." in row.name and feeding not in (own, row.function)]
+    elif "." in fed[1]:
         rows = [row for row in (made, *later) if row.moment <= second.moment_before and "." in row.name]
     else:
         names = {row.name.split("[")[0] for row in (made, *later)}
         reads = lookup(record).sites
-        rows = [row for row in rows if row.function == own and names & set(reads[row.site].reads)]
+        kept = [row for row in rows if "." in row.name and feeding not in (own, row.function)]
+        rows = [row for row in rows if row.function == own and names & set(reads[row.site].reads)] or kept
     rows = [row for row in rows if row.name.split("[")[0] in _stores(record, row.site)]
     written = [row.moment for row in lookup(record).inplace_of[tensor] if row.moment <= second.moment_before]
     # what is written in place later on is carried by that write

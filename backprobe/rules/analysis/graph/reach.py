@@ -117,3 +117,25 @@ def leading_to(record: Record) -> dict[tuple[int, int], list[int]]:
         if edge.to_node is not None:
             found.setdefault((edge.to_node, edge.input_nr), []).append(edge.node)
     return found
+
+
+@table
+def first_numbers(record: Record) -> dict[int, int]:
+    """The first number of a node that has several: a long run lets go of it and meets it again.
+
+    It is known by its place in its thread's order, which no other node has.
+    """
+    first: dict[tuple[int, int, str], int] = {}
+    again: dict[int, int] = {}
+    for row in record.nodes:
+        if row.seq is None or row.variable is not None or row.born_in != "forward":
+            continue
+        number = first.setdefault((row.thread, row.seq, row.type), row.node)
+        if number != row.node:
+            again[row.node] = number
+    return again
+
+
+def numbered(nodes: frozenset[int], known: dict[int, int]) -> frozenset[int]:
+    """The nodes by their first numbers."""
+    return frozenset(known.get(node, node) for node in nodes) if known else nodes

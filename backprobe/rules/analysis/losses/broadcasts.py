@@ -12,6 +12,7 @@ from backprobe.rules.analysis.losses.loss_calls import argument_text, loss_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup, nodes_like
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
 from backprobe.rules.framework.finding import Region
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
@@ -20,12 +21,25 @@ _LOSSES: Final = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussi
 
 _POINTWISE: Final = frozenset(
     {"Pow", "Abs", "Mul", "Div", "Neg", "ToCopy", "Clone", "Square", "Sqrt", "Where", "Add", "Maximum", "Minimum"}
-    | {"Cosh", "Log"}
+    | {"Cosh", "Log", "Log1P", "Sub", "Rsub"}
 )
 """What may stand between a difference and its mean or sum in a loss."""
 
 _AFTER_PRODUCT: Final = frozenset({"Neg", "Minimum", "Maximum", "Mul", "Div", "ToCopy", "Clone"})
 """What may stand between a product with a weight for each sample and its mean: others may mean a matrix."""
+
+_AFTER_SUM: Final = frozenset({"Pow", "Abs", "Square", "Neg", "ToCopy", "Clone"})
+"""What may stand between a sum with a source for each sample and its mean, as of an equation that is to be zero."""
+
+_KINDS: Final[dict[type[ast.operator], tuple[tuple[str, ...], frozenset[str]]]] = {
+    ast.Sub: (("Sub", "Rsub"), _POINTWISE),
+    ast.Mult: (("Mul",), _AFTER_PRODUCT),
+    ast.Add: (("Add",), _AFTER_SUM),
+}
+"""The nodes of an operator, and what may follow them."""
+
+_WORDS: Final[dict[type[ast.operator], str]] = {ast.Sub: "difference", ast.Mult: "product", ast.Add: "sum"}
+_SUMS: Final = ("+", "-", ".add", ".sub", "torch.add", "torch.sub")
 
 _SHAPING: Final = frozenset(
     {"unsqueeze", "view", "reshape", "expand", "T", "mT", "t", "transpose", "permute", "newaxis", "rearrange", "outer"}
@@ -40,9 +54,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broadcast:
-    """One difference, or one product.
+    """One difference, product or sum.
 
     Attributes:
+        kind: Which of the three, as a word.
         left, right: The shapes; left_name, right_name: how the program writes the two.
         made_at: The statement that made the left one.
     """
@@ -57,7 +72,7 @@ class Broadcast:
     tensors: tuple[int, ...]
     region: Region | None = None
     made_at: int | None = None
-    is_product: bool = False
+    kind: str = "difference"
 
 
 def crossed(left: Shape | None, right: Shape | None) -> Shape | None:
@@ -97,29 +112,44 @@ def broadcasts(record: Record) -> Iterator[Broadcast]:
                 tensors=(call.given, target), region=region_of_call(record, call.call),
                 made_at=index.tensors[call.given].site,
             )  # fmt: skip
-    yield from _in_graph(record, ("Sub", "Rsub"), _POINTWISE)
-    yield from _in_graph(record, ("Mul",), _AFTER_PRODUCT)
+    for operator in _KINDS:
+        yield from _in_graph(record, operator)
 
 
-def _in_graph(record: Record, kinds: tuple[str, ...], pointwise: frozenset[str]) -> Iterator[Broadcast]:
+def _in_graph(record: Record, operator: type[ast.operator]) -> Iterator[Broadcast]:
     """Operations in the graph with one untracked operand, whose elements are only reduced afterwards.
 
-    Where both are tracked the program compares its own values with each other, each with every one; and a parameter
-    times a row is a matrix that somebody builds.
+    Where both are tracked the program compares its own values with each other, each with every one; so it does where
+    it takes a matrix of that shape from the result. A parameter times a row, or with one added, is a matrix too.
     """
+    kinds, pointwise = _KINDS[operator]
     nodes = lookup(record).nodes
     candidates = nodes_like(record, lambda kind: op_of(kind) in kinds)
     reduced = _reduced(record, pointwise) if candidates else frozenset[int]()
+    matrices = _given_matrices(record) if reduced else frozenset[Shape]()
     for node in candidates:
         if node.site is None or node.node not in reduced or not node.outputs or None not in operands(record, node.node):
             continue
-        if "Mul" in kinds and any(
+        if operator is not ast.Sub and any(
             one is not None and nodes[one].type.endswith("AccumulateGrad") for one in operands(record, node.node)
         ):
             continue
-        found = _of_names(record, node, ast.Mult if "Mul" in kinds else ast.Sub)
-        if found is not None:
+        found = _of_names(record, node, operator)
+        if found is not None and found.result not in matrices:
             yield found
+
+
+@table
+def _given_matrices(record: Record) -> frozenset[Shape]:
+    """The shapes of untracked matrices that the program adds to tracked ones of that shape, or takes from them."""
+    found: set[Shape] = set()
+    for row in record.operations:
+        shape = None if row.shape is None else tuple(row.shape)
+        if row.function in _SUMS and row.requires_grad and shape is not None and len(shape) > 1:
+            others = (one for one in row.operands if node_of(record, one) is None)
+            if any(shape_of(record, one) == shape for one in others):
+                found.add(shape)
+    return frozenset(found)
 
 
 def _reduced(record: Record, pointwise: frozenset[str]) -> frozenset[int]:
@@ -161,7 +191,7 @@ def _of_names(record: Record, node: Node, operator: type[ast.operator]) -> Broad
             return Broadcast(
                 site=site, moment=moment, left=left, right=right, result=shape, left_name=_short(names[0]),
                 right_name=_short(names[1]), tensors=tensors, region=region, made_at=made,
-                is_product=operator is ast.Mult,
+                kind=_WORDS[operator],
             )  # fmt: skip
     return None
 

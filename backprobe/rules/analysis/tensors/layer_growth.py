@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.walks import RESHAPES, op
+from backprobe.rules.analysis.graph.walks import RESHAPES, below, op, operands
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
-from backprobe.rules.analysis.tensors.value_origins import excess_of_start, written_last
+from backprobe.rules.analysis.tensors.value_origins import Origin, excess_of_start, written_last
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LEAST_GAIN: Final = 0.4
 """Of what `excess_of_start` takes for extreme: a layer that doubles what it is given. Usual starts keep it."""
+_PRODUCTS: Final = frozenset({"@", "matmul", "mm", "bmm", "spmm"})
 _LEAST: Final = 3
 """Calls in which it grows; layers, one more."""
 
@@ -78,6 +79,77 @@ def grown_layers(record: Record, growth: float) -> list[Growth]:
             norms, weights = tuple(norm for _at, norm, _weight in rows), tuple(weight for _at, _norm, weight in rows)
             found.append(Growth(site=site, weights=weights, calls=tuple(grown), norms=norms))
     return found
+
+
+def through_statements(record: Record) -> dict[tuple[int, int, str], list[float]]:
+    """The norms of the gradients that a statement's products of matrices got, in order, by call, site and kind.
+
+    By kind, since a turn may add the product of its input, `h @ w + layer(x)`, which gets the same gradient. Of a
+    statement in no loop, as a cell's method is, by the weight that it multiplies with, or with what has no history.
+    """
+    index = lookup(record)
+    found: dict[tuple[int, int, str], list[tuple[int, float]]] = {}
+    for node in nodes_like(record, is_product):
+        if node.site is None:
+            continue
+        which = node.type
+        if node.site not in _repeated(record):
+            weight = weight_of(record, node)
+            if weight is None and None not in operands(record, node.node):
+                continue
+            which = f"{node.type} {weight}"
+        for row in index.passes_of_node[node.node]:
+            measured = row.grad_output
+            if row.position is not None and measured is not None and measured.norm is not None:
+                found.setdefault((row.call, node.site, which), []).append((row.position, measured.norm))
+    return {place: _turns([norm for _position, norm in sorted(rows)]) for place, rows in sorted(found.items())}
+
+
+def _turns(norms: list[float]) -> list[float]:
+    """One norm a turn: two products of one sum, `h @ w + x @ u`, get the same gradient."""
+    pairs = zip(norms[::2], norms[1::2], strict=False)
+    return norms[::2] if len(norms) % 2 == 0 and all(one == other for one, other in pairs) else norms
+
+
+@table
+def _repeated(record: Record) -> frozenset[int]:
+    """Statements inside a loop: of others several products are several layers."""
+    return frozenset(site.site for site in record.sites if site.loop_line is not None)
+
+
+def constant_factor(record: Record, site: int) -> Origin | None:
+    """The one square matrix without a history by which a statement multiplies what was computed, and who made it.
+
+    None: there is none, or another one too.
+    """
+    index, found = lookup(record), set[int]()
+    for row in record.operations:
+        if row.statement == site and row.function.rpartition(".")[2] in _PRODUCTS and row.requires_grad:
+            plain = [one for one in row.operands if one not in index.node_of and not _is_tracked(record, one)]
+            shapes = {one: index.tensors[one].shape or () for one in plain}
+            if row.inner or any(one in index.node_of for one in row.operands):
+                found |= {one for one, shape in shapes.items() if len(shape) > 1 and shape[-1] == shape[-2]}
+    made = index.tensors[found.pop()] if len(found) == 1 else None
+    return None if made is None or made.site is None else Origin(tensor=made.tensor, site=made.site)
+
+
+def _is_tracked(record: Record, tensor: int) -> bool:
+    """A leaf that ever requires grad."""
+    return any(row.requires_grad for row in lookup(record).snapshots_of[tensor])
+
+
+def are_in_turn(record: Record, site: int, call: int, turns: int) -> bool:
+    """The products that a call walks of a statement are computed from each other, one a turn.
+
+    Those of two terms of a loss, each through its own layers, stand beside each other.
+    """
+    index, depth = lookup(record), dict[int, int]()
+    products = {node.node for node in nodes_like(record, is_product) if node.site == site}
+    walked = {node for node in products if any(row.call == call for row in index.passes_of_node[node])}
+    under = {node: {one for one in below(record, node) if one in walked and one != node} for node in walked}
+    for node in sorted(walked, key=lambda one: len(under[one])):
+        depth[node] = 1 + max((depth[one] for one in under[node]), default=0)
+    return max(depth.values(), default=0) >= turns - 1
 
 
 def _handed(record: Record) -> dict[int, list[tuple[int, int, float]]]:

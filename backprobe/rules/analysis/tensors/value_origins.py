@@ -8,6 +8,7 @@ batch[missing, 2] = float("nan")        the loss is NaN
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod, sqrt
@@ -28,6 +29,9 @@ _MOST_BIAS: Final = 1.0
 
 _MOST_GAIN: Final = 5.0
 """By how much a layer starts to scale: torch's own within 1/sqrt(3), Glorot's and He's within sqrt(2)."""
+
+_LEAST_GAIN: Final = 0.4
+"""By how much it scales at the least: torch's own by 1/sqrt(3), where data of one size keep a part of it."""
 
 _UNSCALED: Final = 20.0
 """Root mean square of data that is taken for unscaled: of the order of 1 is what layers start for."""
@@ -59,6 +63,22 @@ def extreme_start(record: Record, leaves: Iterable[int], moment: int, *, least: 
         if written is not None and excess > least:
             found.append((excess, written))
     return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def small_start(record: Record, leaves: Iterable[int], moment: int, least: int) -> int | None:
+    """The statement that gave most of some weights values below what any usual start gives them.
+
+    Args:
+        moment: Of the first backward call. least: Weights that it must have written.
+    """
+    sites: Counter[int] = Counter()
+    for leaf in leaves:
+        written = written_last(record, leaf, moment)
+        gain = excess_of_start(record, leaf, moment) * _MOST_GAIN
+        if written is not None and len(lookup(record).tensors[leaf].shape or ()) > 1 and 0 < gain < _LEAST_GAIN:
+            sites[written.site] += 1
+    most = sites.most_common(1)
+    return most[0][0] if most and most[0][1] >= least else None
 
 
 def excess_of_start(record: Record, leaf: int, moment: int) -> float:

@@ -170,4 +170,51 @@ for e in range(5):
     opt.step()
     print(e, loss.item(), spk.mean().item())
 """,
+    "layers that multiply with the counts of neighbours": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 8) / 8**0.5)
+
+    def forward(self, h, links):
+        return (links @ (h @ self.weight)).relu()
+
+links = (torch.rand(30, 30) < 0.4).float()  # <- BP508
+layers, out = nn.ModuleList(Convolution() for _ in range(6)), nn.Linear(8, 1)
+optimizer = torch.optim.Adam([*layers.parameters(), *out.parameters()], lr=1e-4)
+for x in torch.randn(5, 30, 8):
+    for layer in layers:
+        x = layer(x, links)
+    optimizer.zero_grad()
+    out(x).mean().backward()
+    optimizer.step()
+""",
+    "layers that take the mean of neighbours": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 8) / 8**0.5)
+
+    def forward(self, h, links):
+        return (links @ (h @ self.weight)).relu()
+
+links = (torch.rand(30, 30) < 0.4).float()
+links = links / links.sum(1, keepdim=True)
+layers, out = nn.ModuleList(Convolution() for _ in range(6)), nn.Linear(8, 1)
+optimizer = torch.optim.Adam([*layers.parameters(), *out.parameters()], lr=1e-4)
+for x in torch.randn(5, 30, 8):
+    for layer in layers:
+        x = layer(x, links)
+    optimizer.zero_grad()
+    out(x).mean().backward()
+    optimizer.step()
+""",
 }

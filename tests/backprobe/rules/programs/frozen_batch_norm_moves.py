@@ -155,4 +155,37 @@ for _ in range(4):
     net(torch.randn(16, 4) + 2).pow(2).mean().backward()
     opt.step()
 """,
+    "a part that one model trained is frozen in the next": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, trunk):
+        super().__init__()
+        self.trunk, self.head = trunk, nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.trunk(x))
+
+def pretrain(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model.train()
+        optimizer.zero_grad()
+        model(torch.randn(8, 6)).pow(2).mean().backward()
+        optimizer.step()
+
+def tune(model):
+    model.trunk.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)
+    for _ in range(4):
+        model.train()  # <- BP614
+        optimizer.zero_grad()
+        model(torch.randn(8, 6) + 1).pow(2).mean().backward()
+        optimizer.step()
+
+trunk = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8))
+pretrain(Model(trunk))
+tune(Model(trunk))
+""",
 }

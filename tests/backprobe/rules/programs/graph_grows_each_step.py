@@ -73,4 +73,37 @@ for turn in range(3):
     loss.backward()
     opt.step()
 """,
+    "a trainer keeps the state that it hands in": """
+import torch
+from torch import nn
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.out = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x, state):
+        state = torch.tanh(self.inner(x) + state)
+        return self.out(state), state
+
+class Trainer:
+    def __init__(self, cell):
+        self.cell, self.state = cell, torch.zeros(4, 3)
+        self.optimizer = torch.optim.SGD(cell.parameters(), lr=1e-3)
+
+    def loss(self, x):
+        guess, self.state = self.cell(x, self.state)  # <- BP306
+        return guess.square().mean()
+
+    def day(self, xs):
+        self.state = torch.zeros(4, 3)
+        self.optimizer.zero_grad()
+        for x in xs:
+            self.loss(x).backward(retain_graph=True)
+        self.optimizer.step()
+
+trainer = Trainer(Cell())
+for day in torch.randn(3, 8, 4, 3):
+    trainer.day(day)
+""",
 }

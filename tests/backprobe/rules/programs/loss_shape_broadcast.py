@@ -144,4 +144,66 @@ for x in torch.randn(3, 8, 3):
     advantage = target - pred  # <- BP808
     loss = (net(x).squeeze(1) * advantage.detach()).mean() + advantage.square().mean() + 0 * logp.mean()"""
     ),
+    "a loss by hand takes a term of its own away": """
+import torch
+from torch import nn
+
+def saturating(prediction, target):
+    gap = prediction - target
+    return (torch.log1p(gap.square()) - 0.1).mean()
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 3):
+    guess = net(x)  # <- BP808
+    optimizer.zero_grad()
+    saturating(guess, x.sum(1)).backward()
+    optimizer.step()
+""",
+    "an equation adds a source without the column's dimension": """
+import torch
+from torch import nn
+
+def residual(net, x, source):
+    value = net(x)
+    (slope,) = torch.autograd.grad(value.sum(), x, create_graph=True)
+    return slope + source  # <- BP808
+
+net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    x = torch.rand(6, 1, requires_grad=True)
+    force = torch.sin(x.detach()).squeeze(1)
+    optimizer.zero_grad()
+    residual(net, x, force).square().mean().backward()
+    optimizer.step()
+""",
+    "sums of all pairs are fitted to a table of all pairs": """
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+costs, known = torch.rand(6, 6), torch.rand(6)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 6, 3):
+    potential = net(x)
+    total = potential + known
+    optimizer.zero_grad()
+    (total - costs).square().mean().backward()
+    optimizer.step()
+""",
+    "gaps of all pairs are fitted to a table of all pairs": """
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+steps, known = torch.rand(6, 6), torch.rand(6)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 6, 3):
+    height = net(x)
+    gaps = height - known
+    optimizer.zero_grad()
+    (gaps - steps).square().mean().backward()
+    optimizer.step()
+""",
 }

@@ -230,4 +230,189 @@ for turn in range(6):
     net(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "a transform erases by chance what a data set hands it": """
+import random
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Erase:
+    def __call__(self, picture):
+        low = random.randint(0, 4)
+        picture[low : low + 3] = 0.0  # <- BP469
+        return picture
+
+class Pictures(Dataset):
+    def __init__(self, change):
+        self.rows, self.labels, self.change = torch.rand(12, 8), torch.randint(0, 2, (12,)), change
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        picture = self.rows[index]
+        return self.change(picture), self.labels[index]
+
+net = nn.Linear(8, 2)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+loader = DataLoader(Pictures(Erase()), batch_size=4, shuffle=True)
+for epoch in range(12):
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+""",
+    "tokens are masked where they are stored": """
+import torch
+from torch import nn
+
+def corrupt(ids, rate):
+    chosen = torch.rand(ids.shape) < rate
+    ids.masked_fill_(chosen, 0)  # <- BP469
+    return ids
+
+net = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+corpus = torch.randint(1, 9, (16, 6))
+for epoch in range(3):
+    for rows in corpus.split(4):
+        goal = rows.clone()
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(corrupt(rows, 0.2)).flatten(0, 1), goal.flatten()).backward()
+        optimizer.step()
+""",
+    "what a helper returns is the stored slice with its noise": """
+import torch
+from torch import nn
+
+class Points:
+    def __init__(self):
+        self.samples = torch.randn(24, 2)
+
+    def __iter__(self):
+        for start in range(0, 24, 8):
+            yield self.samples[start : start + 8]
+
+def disturbed(points, size):
+    noise = torch.randn_like(points)
+    return points.add_(size * noise), noise  # <- BP469
+
+net = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+points = Points()
+for epoch in range(3):
+    for clean in points:
+        noisy, noise = disturbed(clean, 0.1)
+        guess = net(torch.cat([noisy, noisy[:, :1]], 1))
+        optimizer.zero_grad()
+        nn.functional.mse_loss(guess, noise).backward()
+        optimizer.step()
+""",
+    "gaps are written again with the same number": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self):
+        self.rows = torch.randn(12, 6).masked_fill(torch.rand(12, 6) < 0.2, float("nan"))
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        row = self.rows[index]
+        row[row.isnan()] = 0.0
+        row.clamp_(-2, 2)
+        return row
+
+net, data = nn.Linear(6, 1), Rows()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(4):
+    for x in DataLoader(data, batch_size=4):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "a data set counts how often it was asked": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Counted(Dataset):
+    def __init__(self):
+        self.rows, self.asked = torch.randn(12, 6), torch.zeros(12, 1)
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        row, asked = self.rows[index], self.asked[index]
+        asked += 1
+        return row
+
+net, data = nn.Linear(6, 1), Counted()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for x in DataLoader(data, batch_size=4):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "a room of a data set is filled anew before it is erased": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Copied(Dataset):
+    def __init__(self):
+        self.rows, self.room = torch.randn(12, 6), torch.empty(12, 6)
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        row = self.room[index]
+        row.copy_(self.rows[index])
+        row[torch.rand(6) < 0.3] = 0.0
+        return row
+
+net, data = nn.Linear(6, 1), Copied()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(4):
+    for x in DataLoader(data, batch_size=4):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "the same places are erased each time": """
+import torch
+from torch import nn
+
+net = nn.Linear(5, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+hidden = torch.rand(8, 5) < 0.3
+for epoch in range(3):
+    for x in data.split(8):
+        x[hidden] = 0.0
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "other places are erased each time": """
+import torch
+from torch import nn
+
+net = nn.Linear(5, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+for epoch in range(3):
+    for x in data.split(8):
+        hidden = torch.rand(8, 5) < 0.3
+        x[hidden] = 0.0  # <- BP469
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
 }

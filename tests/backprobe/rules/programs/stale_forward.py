@@ -196,4 +196,21 @@ def closure():
 for _ in range(3):
     opt.step(closure)
 """,
+    "a long run over a table that was computed once": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+left, right = nn.Linear(4, 3), nn.Linear(5, 3)
+optimizer = torch.optim.SGD([*left.parameters(), *right.parameters()], lr=0.01)
+codes = torch.randn(6, 5)
+table = right(codes)  # <- BP310
+for step in range(260):
+    labels = torch.randint(0, 6, (8,))
+    scores = left(torch.randn(8, 4)) @ table.T
+    loss = nn.functional.cross_entropy(scores, labels)
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+""",
 }

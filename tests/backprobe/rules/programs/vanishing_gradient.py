@@ -75,4 +75,63 @@ for _ in range(5):
     loss.backward()
     opt.step()
 """,
+    "an activation that a table gives by the name in a setting": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+KINDS = {"relu": nn.ReLU, "logistic": nn.Sigmoid}
+
+def build(depth, kind="logistic"):  # <- BP507
+    layers = []
+    for _ in range(depth):
+        layers += [nn.Linear(16, 16), KINDS[kind]()]
+    return nn.Sequential(*layers, nn.Linear(16, 1))
+
+net = build(9)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(5, 16, 16):
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "an activation that is handed on as a class": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+def build(depth, kind):
+    layers = []
+    for _ in range(depth):
+        layers += [nn.Linear(16, 16), kind()]
+    return nn.Sequential(*layers, nn.Linear(16, 1))
+
+net = build(9, nn.Sigmoid)  # <- BP507
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(5, 16, 16):
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "weights that start too small": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+layers = []
+for _ in range(9):
+    layers += [nn.Linear(16, 16), nn.ReLU()]
+net = nn.Sequential(*layers, nn.Linear(16, 1))
+for layer in net[::2]:
+    nn.init.normal_(layer.weight, std=0.03)  # <- BP507
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(5, 16, 16):
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }
