@@ -121,15 +121,15 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.scopes import scope_of, target_names
 from backprobe.rules.analysis.source.syntax import site_of, statement, statement_at, tree_of
-from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.analysis.training.stored_batches import are_batches, is_of_itself
-from backprobe.rules.analysis.training.stored_changes import (
+from backprobe.rules.analysis.stored_data.stored_batches import are_batches, is_of_itself
+from backprobe.rules.analysis.stored_data.stored_changes import (
     changed_name,
     changes_more,
     fills_anew,
     is_handed_out,
     writes_by_chance,
 )
+from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

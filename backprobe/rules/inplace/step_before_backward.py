@@ -141,7 +141,7 @@ def _follows_first_loss(record: Record, change: SavedChange, made: Binding) -> b
     index = lookup(record)
     rows = [row for row in record.bindings if row.function == made.function and row.moment < made.moment]
     root = node_of(record, made.tensor)
-    graph = set() if root is None else set(below(record, root))
+    graph = set[int]() if root is None else set(below(record, root))
     if any(node_of(record, row.tensor) in graph for row in rows):
         return False  # an earlier statement made a part of it
     walked = [

@@ -102,11 +102,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.calls.chosen_classes import chosen_class
 from backprobe.rules.analysis.graph.reach import between, leading_to, reaches
 from backprobe.rules.analysis.graph.walks import RESHAPES, op
 from backprobe.rules.analysis.losses.loss_curves import relative_gradients
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.chosen_classes import chosen_class
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import region_in, site_at, trees

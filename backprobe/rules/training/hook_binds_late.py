@@ -182,7 +182,8 @@ def _changing(loop: Loop) -> set[str]:
                 found |= {part.target.id} if isinstance(part.target, ast.Name) else set()
             elif isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None and _reads(part.value, names):
                 targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-                found |= {one.id for target in targets for one in ast.walk(target) if _is_stored(one)}
+                parts = (one for target in targets for one in ast.walk(target))
+                found |= {one.id for one in parts if isinstance(one, ast.Name) and _is_stored(one)}
             elif isinstance(part, ast.For | ast.AsyncFor) and _reads(part.iter, names):
                 found |= set(target_names(part.target))
         if found == names:
@@ -225,9 +226,8 @@ def _unrun(record: Record, rows: list[Hook], tree: Tree, loop: Loop) -> Iterator
         ran = bisect_right(runs, since) < bisect_right(runs, until)
         apart = ran or (one.removed is not None and one.removed <= until)
         if apart or not _stays_inside(record, since, until, loop, tree):
-            together = []
-            starts.append(together)
-        together.append(other)
+            starts.append([])
+        starts[-1].append(other)
     for found in starts:
         last = found[-1].moment or 0
         after = next(iter(runs[bisect_right(runs, last) :][:1]), None)

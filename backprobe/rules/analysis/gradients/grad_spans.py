@@ -75,7 +75,7 @@ def _stepped(record: Record) -> Mapping[tuple[int, int], list[Span]]:
     found: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
     for tensor, spans in grad_spans(record).items():
         for span in spans:
-            for optimizer in {update.optimizer for update in span.updates} - {None}:
+            for optimizer in {update.optimizer for update in span.updates if update.optimizer is not None}:
                 found[tensor, optimizer].append(span)
     return found
 

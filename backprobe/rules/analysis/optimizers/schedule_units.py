@@ -89,7 +89,7 @@ def _values(record: Record, site: Site, read: ast.Name | ast.Attribute) -> Itera
     node, tree = statement_at(record, site.site), tree_of(record, site)
     if node is None or tree is None:
         return
-    scopes = [one for one in (scope_of(tree, node), tree.module) if one is not None]
+    scopes = [scope_of(tree, node), tree.module]
     name, found = ast.unparse(read), False
     for file in trees(record).values() if isinstance(read, ast.Attribute) else (tree,):
         for one in ast.walk(file.module):

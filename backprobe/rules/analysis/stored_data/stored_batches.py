@@ -11,9 +11,9 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.named_values import binding_named
 from backprobe.rules.analysis.source.scopes import names, root_name
 from backprobe.rules.analysis.source.syntax import method_called, parts_of, site_of, statement_at, value_of
+from backprobe.rules.analysis.stored_data.stored_changes import RANDOM, writes_by_chance
 from backprobe.rules.analysis.tensors.parents import operands_below
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.analysis.training.stored_changes import RANDOM, writes_by_chance
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
