@@ -18,8 +18,8 @@ SOON_BYTES: Final = 256 << 10
 
 RANK_BEGINS_SECONDS: Final = 0.05
 MOST_BEGINS_SECONDS: Final = 10.0
-RANK_ENDS_SECONDS: Final = 0.04
-MOST_ENDS_SECONDS: Final = 2.5
+RANK_ENDS_SECONDS: Final = 0.02
+MOST_ENDS_SECONDS: Final = 1.5
 """By how much each rank of a job sends its first frames, and its last ones, after the rank before it, and at most: what
 64 ranks send at the same moment is answered one after the other, so each would wait for all others."""
 
