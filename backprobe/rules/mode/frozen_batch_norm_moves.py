@@ -336,7 +336,13 @@ def _finding(record: Record, site: int, calls: list[ModuleCall], switch: int | N
     parameters = sorted(parameters_in(record, first))
     node = statement(record, site_of(record, site))
     fixes: list[Fix] = []
-    if node is not None and written is not None and name.replace(".", "").replace("_", "").isalnum():
+    was_trained = any(lookup(record).leaf_grads_of[tensor] for tensor in parameters)  # there eval() would be wrong
+    if (
+        not was_trained
+        and node is not None
+        and written is not None
+        and name.replace(".", "").replace("_", "").isalnum()
+    ):
         edit = line_before(record, site_of(record, site), node, f"{name}.eval()")
         fixes = [] if edit is None else [Fix(title="Put it into eval mode", safety="unsafe", edits=(edit,))]
     line = site_of(record, site).line
