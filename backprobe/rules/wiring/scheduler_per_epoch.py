@@ -94,7 +94,6 @@ Source:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.optimizers.schedule_units import batches_counted
@@ -104,7 +103,9 @@ from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from backprobe.record import OptimizerEvent, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -153,22 +154,9 @@ def _judged(record: Record, one: Built) -> Finding | None:
     site = moved[0].site
     if site is None:
         return None
-    name, who = receiver(record, site, "step") or "the schedule", optimizer_name(record, one.optimizer)
-    return told(
-        record,
-        RULE,
-        site,
-        (
-            f"`{name}` is {length} steps long, as many as `{who}` makes in all, and is stepped {len(moved)} times.",
-            "It hardly leaves its beginning: the rate that training ends with is not the one that was planned.",
-            f"Call `{name}.step()` after each `{who}.step()`, or build it for the epochs.",
-        ),
-        binding=name,
-        moments=[row.moment for row in moved],
-        related=((f"`{name}` is built here", one.site if one.site != site else None),),
-        evidence={"scheduler": one.cls, "length": length, "steps": steps, "scheduler_steps": len(moved)},
-        optimizers=(one.optimizer,),
-    )
+    name, who = _names(record, one, site)
+    words = f"`{name}` is {length} steps long, as many as `{who}` makes in all, and is stepped {len(moved)} times."
+    return _finding(record, one, moved, site, words, {"length": length, "steps": steps})
 
 
 def _judged_function(record: Record, one: Built) -> Finding | None:
@@ -183,19 +171,37 @@ def _judged_function(record: Record, one: Built) -> Finding | None:
     counted = batches_counted(record, one, stepped, site)
     if counted is None:
         return None
-    name, who = receiver(record, site, "step") or "the schedule", optimizer_name(record, one.optimizer)
+    name, count = _names(record, one, site)[0], ast.unparse(counted)
+    words = f"`{name}` is made for batches, by `{count}`, and is stepped once for all of them."
+    return _finding(record, one, moved, site, words, {"counted": count})
+
+
+def _names(record: Record, one: Built, site: int) -> tuple[str, str]:
+    """What the program calls a schedule that is stepped at this site, and its optimizer."""
+    return receiver(record, site, "step") or "the schedule", optimizer_name(record, one.optimizer)
+
+
+def _finding(
+    record: Record,
+    one: Built,
+    moved: Sequence[OptimizerEvent],
+    site: int,
+    words: str,
+    evidence: Mapping[str, int | str],
+) -> Finding:
+    name, who = _names(record, one, site)
     return told(
         record,
         RULE,
         site,
         (
-            f"`{name}` is made for batches, by `{ast.unparse(counted)}`, and is stepped once for all of them.",
+            words,
             "It hardly leaves its beginning: the rate that training ends with is not the one that was planned.",
             f"Call `{name}.step()` after each `{who}.step()`, or build it for the epochs.",
         ),
         binding=name,
         moments=[row.moment for row in moved],
         related=((f"`{name}` is built here", one.site if one.site != site else None),),
-        evidence={"scheduler": one.cls, "counted": ast.unparse(counted), "scheduler_steps": len(moved)},
+        evidence={"scheduler": one.cls, **evidence, "scheduler_steps": len(moved)},
         optimizers=(one.optimizer,),
     )
