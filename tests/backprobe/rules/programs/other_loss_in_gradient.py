@@ -180,4 +180,28 @@ def step(real, noise):
 for _ in range(4):
     step(torch.randn(8, 3), torch.randn(8, 2))
 """,
+    "each network has a function of its own, and the clear stands in the maker's": """
+import torch
+from torch import nn
+
+maker, judge = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+opt_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+opt_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+def make(noise):
+    opt_maker.zero_grad()
+    opt_judge.zero_grad()
+    made = maker(noise)
+    (judge(made) - 1).pow(2).mean().backward()
+    opt_maker.step()
+    return made.detach()
+
+def weigh(real, made):
+    loss = (judge(real) - 1).pow(2).mean() + judge(made).pow(2).mean()
+    loss.backward()  # <- BP213
+    opt_judge.step()
+
+for _ in range(4):
+    weigh(torch.randn(8, 3), make(torch.randn(8, 2)))
+""",
 }

@@ -385,6 +385,37 @@ for epoch in range(4):
         net(x).pow(2).mean().backward()
         optimizer.step()
 """,
+    "a place that is drawn gets what a function of the program counts": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+seen = [0.0]
+
+def newest():
+    seen[0] += 1.0
+    return seen[0]
+
+class Kept(Dataset):
+    def __init__(self):
+        self.rows = torch.randn(12, 6)
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        row = self.rows[index]
+        row[torch.rand(6) < 0.3] = newest()
+        return row
+
+net, data = nn.Linear(6, 1), Kept()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(3):
+    for x in DataLoader(data, batch_size=4):
+        optimizer.zero_grad()
+        net(x / 50).pow(2).mean().backward()
+        optimizer.step()
+""",
     "the same places are erased each time": """
 import torch
 from torch import nn
