@@ -75,7 +75,8 @@ class Court:
         self._records, self._trial = records, trial
         self._record = records.of(trial.program)
         self._mended: dict[str, bool] = {}
-        self._others = [_remembered(self._record, one) for one in RULES if one is not rule]
+        with shared_tables(self._record):
+            self._others = [_remembered(self._record, one) for one in RULES if one is not rule]
 
     @contextmanager
     def in_session(self) -> Iterator[None]:
@@ -119,7 +120,7 @@ class Court:
 
 
 def _remembered(record: Record, module: types.ModuleType) -> types.SimpleNamespace:
-    """A rule that says again what it said before."""
+    """A rule that says again what it said before; within `shared_tables`, as in `judge`: rules compare nodes of one tree."""
     said = () if missing_fact(record, module.RULE.needs) else tuple(module.check(record))
     check: Callable[[Record], tuple[Finding, ...]] = lambda _record: said  # noqa: E731 - the protocol wants an attribute
     return types.SimpleNamespace(RULE=module.RULE, check=check, __name__=module.__name__, __doc__=module.__doc__)
