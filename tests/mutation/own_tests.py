@@ -17,6 +17,8 @@ from backprobe.rules.edits.text_edits import edited
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.manual import MARK
 from backprobe.rules.framework.tables import shared_tables
+from backprobe.rules.health import autograd_error_unexplained
+from backprobe.rules.manual_programs import programs
 from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.terminal_style import Ink
 from tests.backprobe.rules.programs import PROGRAMS
@@ -58,10 +60,17 @@ def trials(module: types.ModuleType) -> list[Trial]:
     return found + [Trial(about=name, program=text, marks=marked(text)) for name, text in own]
 
 
+def record_of(records: Records, program: str, rule: types.ModuleType) -> Record:
+    """The record that a rule's own tests judge: with its gradients checked, if the rule needs that."""
+    checked = "check" in rule.RULE.needs
+    return programs().captured(program, check=True) if checked else records.of(program)
+
+
 def marked(program: str) -> tuple[tuple[str, int], ...]:
-    """The codes and lines that a program is marked with."""
+    """The codes and lines that a program is marked with, but for what is said where no rule explains an exception."""
     lines = enumerate(program.split("\n"), 1)
-    return tuple(sorted((code, n) for n, line in lines for code in _MARKS.findall(line.rstrip())))
+    found = ((code, n) for n, line in lines for code in _MARKS.findall(line.rstrip()))
+    return tuple(sorted(one for one in found if one[0] != autograd_error_unexplained.RULE.code))
 
 
 class Court:
@@ -72,8 +81,8 @@ class Court:
     """
 
     def __init__(self, records: Records, trial: Trial, rule: types.ModuleType) -> None:
-        self._records, self._trial = records, trial
-        self._record = records.of(trial.program)
+        self._records, self._trial, self._rule = records, trial, rule
+        self._record = record_of(records, trial.program, rule)
         self._mended: dict[str, bool] = {}
         with shared_tables(self._record):
             self._others = [_remembered(self._record, one) for one in RULES if one is not rule]
@@ -89,6 +98,8 @@ class Court:
         findings = judge(self._record, rules=[rule, *self._others]).findings
         broken = [one.message for one in findings if one.rule.code == "BP902"]
         loud = [one for one in findings if one.level != "note"]
+        if self._rule.RULE.severity == "note":
+            loud += [one for one in findings if one.level == "note" and one.rule.code == self._rule.RULE.code]
         said = sorted((one.rule.code, one.location.region.start_line) for one in loud)
         if broken:
             return broken[0]
@@ -116,7 +127,7 @@ class Court:
             compile(program, "train.py", "exec")
         except SyntaxError:
             return False
-        return all(one.level == "note" for one in judge(self._records.of(program)).findings)
+        return all(one.level == "note" for one in judge(record_of(self._records, program, self._rule)).findings)
 
 
 def _remembered(record: Record, module: types.ModuleType) -> types.SimpleNamespace:

@@ -13,7 +13,7 @@ from backprobe.rules.framework.tables import shared_tables
 from tests.corpus.records import Records
 from tests.mutation.lacking import lacking
 from tests.mutation.mutants import Mutant, mutants, switched_on
-from tests.mutation.own_tests import Court, Trial, trials
+from tests.mutation.own_tests import Court, Trial, record_of, trials
 
 SECONDS = 5.0
 """CPU time for one verdict, a hundred times the usual: a mutant that needs more turns in a circle, and is told from it."""
@@ -56,7 +56,7 @@ def survival(records: Records, module: types.ModuleType, tests: Sequence[Trial] 
             else:
                 alive = [mutant for mutant in alive if _survives(court, module, tree, mutant)]
         if wrong is None and trial.marks:
-            alive = _unbroken(records.of(trial.program), module, tree, alive)
+            alive = _unbroken(record_of(records, trial.program, module), module, tree, alive)
     return Survival(
         code=rule.code, name=rule.name, mutants=number, survivors=tuple(alive), faults=tuple(faults)
     )  # fmt: skip

@@ -101,7 +101,7 @@ def _heads(record: Record, source: int) -> list[tuple[int, int]]:
     if tree is None:
         return []
     found: list[tuple[int, int]] = []
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if not isinstance(node, ast.stmt):
             continue
         decorators = getattr(node, "decorator_list", [])

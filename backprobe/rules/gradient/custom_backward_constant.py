@@ -231,7 +231,7 @@ def _of_modules(record: Record) -> Iterator[Finding]:
     if not modules or any(_is_called(tree.module) for tree in trees(record).values()):
         return
     for source, tree in trees(record).items():
-        for cls in ast.walk(tree.module):
+        for cls in tree.nodes:
             if not isinstance(cls, ast.ClassDef) or cls.name not in modules:
                 continue
             if any(ast.unparse(base).endswith(_WITH_BACKWARD) for base in cls.bases):

@@ -182,7 +182,7 @@ def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:
 def _has_length(record: Record, site: Site, container: ast.expr) -> bool:
     """The container has a greatest length."""
     tree, last = tree_of(record, site), ast.unparse(container).rpartition(".")[2]
-    for part in ast.walk(tree.module) if tree is not None else ():
+    for part in tree.nodes if tree is not None else ():
         if isinstance(part, ast.Call) and any(given.arg == "maxlen" for given in part.keywords):
             above = tree.parents.get(part) if tree is not None else None
             targets = above.targets if isinstance(above, ast.Assign) else ()
@@ -197,7 +197,7 @@ def _is_emptied(record: Record, site: Site, container: ast.expr) -> bool:
     """The program takes things out of the container."""
     tree, name = tree_of(record, site), ast.unparse(container)
     last = name.rpartition(".")[2]
-    for part in ast.walk(tree.module) if tree is not None else ():
+    for part in tree.nodes if tree is not None else ():
         if method_called(part) in ("pop", "popleft", "clear", "remove") and isinstance(part, ast.Call):
             taken = part.func.value if isinstance(part.func, ast.Attribute) else part.func
             if ast.unparse(taken).rpartition(".")[2] == last:
@@ -215,7 +215,7 @@ def _is_made_once(record: Record, site: Site, container: ast.expr) -> bool:
     tree, name = tree_of(record, site), ast.unparse(container)
     if tree is None or not isinstance(statement(record, site), ast.Expr):
         return False
-    for part in ast.walk(tree.module):
+    for part in tree.nodes:
         targets = (
             part.targets if isinstance(part, ast.Assign) else [part.target] if isinstance(part, ast.AnnAssign) else []
         )

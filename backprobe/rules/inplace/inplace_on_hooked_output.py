@@ -141,7 +141,7 @@ def _switch(record: Record, one: Refused) -> _Switch | None:
     last = next(row for row in record.modules if row.module == record.module_calls[-1].module)
     found: list[tuple[bool, int, _Switch]] = []
     for source, tree in trees(record).items():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             if not isinstance(part, ast.Call) or not _is_switched(part) or _class(part) != last.cls:
                 continue
             around = next((up for up in tree.ancestors(part) if isinstance(up, ast.stmt)), None)

@@ -133,7 +133,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per condition that no name fulfils."""
     names = _names(record)
     for source, tree in trees(record).items() if names else ():
-        for loop in ast.walk(tree.module):
+        for loop in tree.nodes:
             variable = _name_in(loop)
             for test, flag in _flagged(loop) if variable is not None else ():
                 asked = name_condition(test, variable or "")

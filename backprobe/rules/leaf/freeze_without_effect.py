@@ -215,7 +215,7 @@ def _of_flag(record: Record, site: Site, target: ast.Attribute) -> set[int] | No
 
 def _is_read(record: Record, attribute: str, owners: Collection[str] | None = None) -> bool:
     """The program reads an attribute of that name, of anything or of one of these names, or asks for it by its name."""
-    for part in (part for tree in trees(record).values() for part in ast.walk(tree.module)):
+    for part in (part for tree in trees(record).values() for part in tree.nodes):
         if isinstance(part, ast.Constant) and part.value == attribute:
             return True
         if not isinstance(part, ast.Attribute) or part.attr != attribute or not isinstance(part.ctx, ast.Load):
@@ -325,7 +325,7 @@ def _below_path(record: Record, site: Site, owner: str) -> set[int] | None:
     if tree is None or len(found) != 1 or any(
         isinstance(part, ast.Attribute) and part.attr == _FLAG and isinstance(part.ctx, ast.Load)
         and ast.unparse(part.value).rpartition(".")[2] == last
-        for part in ast.walk(tree.module)
+        for part in tree.nodes
     ):  # fmt: skip
         return None
     if any(one.user_code and _has_property(record, one.cls) for one in record.modules):
@@ -396,7 +396,7 @@ def _reads_flag(tree: Tree, owner: str) -> bool:
     """The program reads the attribute: it is a flag of its own."""
     return any(
         isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == f"{owner}.{_FLAG}"
-        for part in ast.walk(tree.module)
+        for part in tree.nodes
     )
 
 
@@ -463,7 +463,7 @@ def _call_of(record: Record, site: Site, owner: str) -> ModuleCall | None:
 def _has_property(record: Record, cls: str) -> bool:
     """A class of that name in the user's files defines the attribute."""
     for tree in trees(record).values():
-        for node in ast.walk(tree.module):
+        for node in tree.nodes:
             if isinstance(node, ast.ClassDef) and node.name == cls.rsplit(".", 1)[-1]:
                 return any(isinstance(part, ast.FunctionDef) and part.name == _FLAG for part in node.body)
     return False

@@ -87,7 +87,7 @@ def _loader(record: Record) -> tuple[Site, ast.Call] | None:
     """The only loader of the program that makes batches of several and keeps a smaller last one, with its site."""
     found: list[tuple[Site, ast.Call]] = []
     for tree in trees(record).values():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             if isinstance(part, ast.Call) and last_name(part.func) == "DataLoader" and _keeps_last(part):
                 node = next((above for above in tree.ancestors(part) if isinstance(above, ast.stmt)), None)
                 site = None if node is None else site_at(record, node)

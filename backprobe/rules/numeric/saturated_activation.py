@@ -179,6 +179,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _seen(record: Record) -> dict[tuple[int, str, int | None], _Seen]:
     """The activations by statement and kind, and by module: one statement may call a whole stack of layers."""
     seen: dict[tuple[int, str, int | None], _Seen] = {}
+    flat, least = threshold(RULE, "flat"), threshold(RULE, "sent")
     for call in record.backward_calls if nodes_like(record, _KINDS.__contains__) else ():
         for node, got in _activations(record, call):
             sent = _sent(record, call, node)
@@ -189,7 +190,7 @@ def _seen(record: Record) -> dict[tuple[int, str, int | None], _Seen]:
             measured, reached = sent.grad_output, got.counted - got.zeros
             share = max(measured.zeros - got.zeros, 0) / max(reached, 1)
             part = (measured.norm or 0.0) / (got.norm or 1.0)
-            if share > threshold(RULE, "flat") and part < threshold(RULE, "sent"):
+            if share > flat and part < least:
                 one.flat.append(call)
                 one.share, one.sent = min(one.share, share), max(one.sent, part)
             else:

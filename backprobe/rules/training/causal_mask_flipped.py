@@ -255,7 +255,7 @@ def _loads(tree: Tree, target: ast.expr) -> list[ast.expr]:
     text = ast.unparse(target)
     return [
         part
-        for part in ast.walk(tree.module)
+        for part in tree.nodes
         if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == text
         and (isinstance(target, ast.Attribute) or scope_of(tree, part) is scope_of(tree, target))
     ]  # fmt: skip

@@ -235,7 +235,7 @@ def _may_be_bound(record: Record, number: int, subject: ast.expr) -> bool:
     if any(tensor in parameters(record) for tensor in held):
         return False
     tree = tree_of(record, site)
-    later = (part for part in ast.walk(tree.module) if isinstance(part, ast.Name | ast.Attribute)) if tree else ()
+    later = (part for part in tree.nodes if isinstance(part, ast.Name | ast.Attribute)) if tree else ()
     return any(
         part.lineno > site.end_line and isinstance(part.ctx, ast.Load) and ast.unparse(part) == text for part in later
     )

@@ -313,7 +313,7 @@ def _fixes(record: Record, one: SecondName, source: int) -> Iterator[Fix]:
     tree = tree_of(record, site)
     whole = tree is not None and any(
         isinstance(node, ast.Import) and any(name.name == "copy" and name.asname is None for name in node.names)
-        for node in ast.walk(tree.module)
+        for node in tree.nodes
     )
     if not whole:
         return

@@ -134,7 +134,7 @@ _BY_HAND: Final = frozenset({"all_reduce", "all_gather", "reduce", "reduce_scatt
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per `with` under which a wrapper's steps got all their gradients."""
-    parts = (part for tree in trees(record).values() for part in ast.walk(tree.module))
+    parts = (part for tree in trees(record).values() for part in tree.nodes)
     if any(method_called(part) in _BY_HAND for part in parts):
         return
     for wrapper in wrappers(record):

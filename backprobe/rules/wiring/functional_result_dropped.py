@@ -123,7 +123,7 @@ def _takes_gradients(record: Record) -> bool:
     """The program takes gradients of functions, by `torch.func`."""
     for source, tree in trees(record).items():
         site = next((one for one in record.sites if one.source == source), None)
-        parts = (part for part in ast.walk(tree.module) if isinstance(part, ast.Call))
+        parts = (part for part in tree.nodes if isinstance(part, ast.Call))
         if site is not None and any(dotted(record, site, part.func) in _GRADIENTS for part in parts):
             return True
     return False

@@ -120,7 +120,7 @@ def _written(record: Record, optimizer: Optimizer, number: int) -> list[ast.expr
     found = [
         entries
         for tree in trees(record).values()
-        for part in ast.walk(tree.module)
+        for part in tree.nodes
         if isinstance(part, ast.List | ast.Tuple)
         and len(entries := [_entries(one) for one in part.elts]) == number
         and all("params" in one for one in entries)
@@ -170,7 +170,7 @@ def _sets(record: Record) -> int | None:
     """The statement by which the program sets a group's rate, the last one in the source."""
     found: list[int] = []
     for tree in trees(record).values():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             for target in part.targets if isinstance(part, ast.Assign) else ():
                 key = target.slice if isinstance(target, ast.Subscript) else None
                 number = number_at(record, part) if isinstance(part, ast.stmt) else None

@@ -172,7 +172,7 @@ def _is_frozen(record: Record, tensor: int, since: int) -> bool:
 @table
 def _thaws(record: Record) -> bool:
     """The program sets a flag to something else than False somewhere: the group may wait for that."""
-    for node in (node for tree in trees(record).values() for node in ast.walk(tree.module)):
+    for node in (node for tree in trees(record).values() for node in tree.nodes):
         if isinstance(node, ast.Assign) and any(_is_flag(one) for one in node.targets) and not _is_false(node.value):
             return True
         if isinstance(node, ast.Call) and method_called(node) == "requires_grad_":

@@ -159,7 +159,7 @@ def _factor_given(record: Record, number: int) -> int | None:
     for call in calls:
         given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "lr_lambda")]
         names = {one.id for one in given if isinstance(one, ast.Name)}
-        functions = [] if tree is None else [one for one in ast.walk(tree.module) if isinstance(one, ast.FunctionDef)]
+        functions = [] if tree is None else [one for one in tree.nodes if isinstance(one, ast.FunctionDef)]
         named = [one for one in functions if one.name in names]
         returned = [part for one in named for part in ast.walk(one) if isinstance(part, ast.Return)]
         return number_at(record, returned[0]) if len(named) == 1 and len(returned) == 1 else None

@@ -167,7 +167,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _registers(record: Record, name: str) -> bool:
     """An attribute of that name is given a container of torch.nn, which registers what is put into it."""
     last = name.rpartition(".")[2]
-    for node in (node for tree in trees(record).values() for node in ast.walk(tree.module)):
+    for node in (node for tree in trees(record).values() for node in tree.nodes):
         if isinstance(node, ast.Assign):
             named = {one.attr for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Attribute)}
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
@@ -189,7 +189,7 @@ def _built_at(record: Record, module: Module, around: Module) -> int | None:
     found = [
         node
         for tree in trees(record).values()
-        for cls in ast.walk(tree.module)
+        for cls in tree.nodes
         if isinstance(cls, ast.ClassDef) and cls.name == around.cls
         for node in ast.walk(cls)
         if isinstance(node, ast.Expr) and _holder(node) is not None and module.cls in _called_in(node)
@@ -209,7 +209,7 @@ def _given_by_function(record: Record, built: int, around: Module) -> tuple[int 
         return None, None
     returned = _kind(node.value) if isinstance(node, ast.Return) else None
     found: list[tuple[int, tuple[str, bool]]] = []
-    classes = (one for one in ast.walk(tree.module) if isinstance(one, ast.ClassDef) and one.name == around.cls)
+    classes = (one for one in tree.nodes if isinstance(one, ast.ClassDef) and one.name == around.cls)
     for one in (part for cls in classes for part in ast.walk(cls) if isinstance(part, ast.Assign | ast.Expr)):
         named = (part for part in ast.walk(one) if isinstance(part, ast.Name | ast.Attribute))
         held = _holder(one)

@@ -112,14 +112,14 @@ def _held_by(record: Record, target: ast.Attribute) -> Optimizer | None:
 
 
 def _classes(record: Record) -> set[str]:
-    nodes = (node for tree in trees(record).values() for node in ast.walk(tree.module))
+    nodes = (node for tree in trees(record).values() for node in tree.nodes)
     return {node.name for node in nodes if isinstance(node, ast.ClassDef)}
 
 
 def _is_read(record: Record, site: Site, target: ast.Attribute) -> bool:
     """The program reads an attribute of that name of what bears the same name."""
     tree, text = tree_of(record, site), ast.unparse(target)
-    loads = (part for part in (ast.walk(tree.module) if tree else ()) if isinstance(part, ast.Attribute))
+    loads = (part for part in (tree.nodes if tree else ()) if isinstance(part, ast.Attribute))
     return any(isinstance(part.ctx, ast.Load) and ast.unparse(part) == text for part in loads)
 
 

@@ -109,7 +109,7 @@ def _finding(record: Record, raised: Raised, site: Site) -> Finding:
 def _generator(record: Record, site: Site, argument: ast.expr) -> ast.expr | None:
     """What a name was assigned before, if that can be walked only once."""
     tree = tree_of(record, site)
-    for node in ast.walk(tree.module) if tree is not None and isinstance(argument, ast.Name | ast.Attribute) else ():
+    for node in tree.nodes if tree is not None and isinstance(argument, ast.Name | ast.Attribute) else ():
         if isinstance(node, ast.Assign) and any(ast.unparse(one) == ast.unparse(argument) for one in node.targets):
             value = node.value
             once = isinstance(value, ast.Call) and last_name(value.func) in _GENERATORS

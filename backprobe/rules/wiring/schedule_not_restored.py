@@ -174,7 +174,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _counts_are_set(record: Record) -> bool:
     """The program writes how far a schedule has come: `schedule.last_epoch = start`."""
-    nodes = (node for tree in trees(record).values() for node in ast.walk(tree.module))
+    nodes = (node for tree in trees(record).values() for node in tree.nodes)
     written = (one for node in nodes if isinstance(node, ast.Assign) for one in node.targets)
     return any(isinstance(one, ast.Attribute) and one.attr in _COUNTS for one in written)
 

@@ -120,7 +120,7 @@ def _length_given(record: Record) -> tuple[int, Region] | None:
     """Where the one schedule of that kind in the program is told its length."""
     found: list[tuple[int, Region]] = []
     for source, tree in trees(record).items():
-        for call in (part for part in ast.walk(tree.module) if method_called(part) == "OneCycleLR"):
+        for call in (part for part in tree.nodes if method_called(part) == "OneCycleLR"):
             around = next((one for one in tree.ancestors(call) if isinstance(one, ast.stmt)), None)
             number = number_at(record, around)
             if isinstance(call, ast.Call) and number is not None:

@@ -212,7 +212,7 @@ def _turns_with_epochs(record: Record, moved: list[OptimizerEvent]) -> bool:
     beside = own.parents.get(node)
     lengths = {text for tree in trees(record).values() for text in _lengths(tree.module)}
     for tree in trees(record).values():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             if isinstance(part, ast.For) and part is not beside and _counts_to(part) in lengths:
                 inner = any(one is not part and isinstance(one, ast.For | ast.While) for one in ast.walk(part))
                 if inner and not _is_last_of(part, node):

@@ -205,7 +205,7 @@ def _bound_at(record: Record, given: ast.expr) -> int | None:
         given = given.value
     name, found = last_name(given), list[int]()
     for tree in trees(record).values():
-        for node in ast.walk(tree.module):
+        for node in tree.nodes:
             targets = node.targets if isinstance(node, ast.Assign) else []
             flat = [part for target in targets for part in ast.walk(target)]
             takes = any(method_called(part) == "state_dict" for part in parts_of(node)) and not _copies(node)
@@ -265,7 +265,7 @@ def _fixes(record: Record, taken: int, node: ast.stmt | None) -> Iterator[Fix]:
     site = site_of(record, taken)
     tree = tree_of(record, site)
     calls = [part for part in parts_of(node) if isinstance(part, ast.Call) and method_called(part) == "state_dict"]
-    imports = [part for part in ast.walk(tree.module) if isinstance(part, ast.Import)] if tree is not None else []
+    imports = [part for part in tree.nodes if isinstance(part, ast.Import)] if tree is not None else []
     if len(calls) == 1 and any(name.name == "copy" and name.asname is None for one in imports for name in one.names):
         region = region_in(record, site.source, calls[0])
         text = f"copy.deepcopy({text_in(record, site.source, region)})"

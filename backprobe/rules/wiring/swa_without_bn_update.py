@@ -119,7 +119,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _updates(record: Record) -> bool:
     """The program averages parameters, and parameters alone."""
-    parts = [part for tree in trees(record).values() for part in ast.walk(tree.module) if isinstance(part, ast.Call)]
+    parts = [part for tree in trees(record).values() for part in tree.nodes if isinstance(part, ast.Call)]
     buffers = any(one.arg == "use_buffers" for part in parts for one in part.keywords)
     return any(last_name(part.func) == _METHOD for part in parts) and not buffers
 

@@ -221,7 +221,7 @@ def _built_at(record: Record, life: GradLife) -> tuple[int, str, str] | None:
     found = [
         (place.site, owner, name)
         for tree in trees(record).values()
-        for cls in ast.walk(tree.module)
+        for cls in tree.nodes
         if isinstance(cls, ast.ClassDef) and cls.name == owner.rpartition(".")[2]
         for node in ast.walk(cls)
         if isinstance(node, ast.Assign | ast.Expr)

@@ -131,7 +131,7 @@ def _written(record: Record, number: int) -> tuple[int, list[ast.Dict | ast.Call
     found = [
         (source, [one for one in part.elts if isinstance(one, ast.Dict | ast.Call)])
         for source, tree in trees(record).items()
-        for part in ast.walk(tree.module)
+        for part in tree.nodes
         if isinstance(part, ast.List | ast.Tuple) and len(part.elts) == number
         and all("params" in _entries(one) for one in part.elts)
     ]  # fmt: skip

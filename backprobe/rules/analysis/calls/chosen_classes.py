@@ -59,7 +59,7 @@ def _is_asked(tree: Tree, node: ast.AST) -> bool:
 
 def _texts(tree: Tree, wanted: set[str], number: int) -> Iterator[tuple[int, ast.expr]]:
     """Where one of some texts is written as a value: not as a key, and not to be compared with."""
-    for one in ast.walk(tree.module):
+    for one in tree.nodes:
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value in wanted:
             above = tree.parents.get(one)
             if isinstance(above, ast.Compare | ast.MatchValue) or (isinstance(above, ast.Dict) and one in above.keys):

@@ -50,7 +50,7 @@ def window_of(record: Record, spans: list[Span]) -> Window | None:
 def _cut_in(loop: ast.For, tree: Tree) -> ast.expr | None:
     """What the loop goes over: parts of one tensor, or slices of one. The number of chunks, else the cut."""
     names = {part.id for part in ast.walk(loop.iter) if isinstance(part, ast.Name)}
-    made = [one.value for one in ast.walk(tree.module) if isinstance(one, ast.Assign) and _binds(one, names)]
+    made = [one.value for one in tree.nodes if isinstance(one, ast.Assign) and _binds(one, names)]
     for part in (part for value in (loop.iter, *made) for part in ast.walk(value)):
         if isinstance(part, ast.Call) and method_called(part) in _CUTS:
             return part.args[0] if method_called(part) == "chunk" and len(part.args) == 1 else part

@@ -49,7 +49,7 @@ def hook_lambda(record: Record, hook: Hook) -> ast.Lambda | None:
 def _at_line(record: Record, hook: Hook) -> list[ast.AST]:
     """What begins in the first line of a callable's code: with its decorators, for a function."""
     sources = [row.source for row in record.sources if row.path == hook.path and row.source in trees(record)]
-    nodes = [node for source in sources[:1] for node in ast.walk(trees(record)[source].module)]
+    nodes = [node for source in sources[:1] for node in trees(record)[source].nodes]
     return [node for node in nodes if hook.line in (getattr(node, "lineno", None), *_marks(node))]
 
 

@@ -78,7 +78,7 @@ def _scopes(record: Record) -> dict[int, list[tuple[int, int]]]:
     found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for site in {one.source: one for one in record.sites}.values():
         tree = tree_of(record, site)
-        for node in ast.walk(tree.module) if tree is not None else ():
+        for node in tree.nodes if tree is not None else ():
             if isinstance(node, _SCOPES):
                 decorators = [] if isinstance(node, ast.With | ast.AsyncWith) else node.decorator_list
                 for first in (node.lineno, *(one.lineno for one in decorators)):

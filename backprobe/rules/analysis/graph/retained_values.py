@@ -163,24 +163,36 @@ def _walked_tensors(record: Record) -> frozenset[int]:
 
 def operands(record: Record, site: Site, value: ast.expr, moment: int) -> Iterator[Operand]:
     """The tracked tensors that an expression reads and does not detach: each name once, the outermost paths first."""
-    tree = tree_of(record, site)
-    seen: set[str] = set()
-    for part in parts_of(value):
-        if tree is None or not isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
-            continue
-        name = ast.unparse(part)
-        tensor = None if name in seen else tensor_named(record, name, site, moment)
-        seen.add(name)
+    for part, name in _reads(record, site, value):
+        tensor = tensor_named(record, name, site, moment)
         state = None if tensor is None else state_at(record, tensor, moment)
-        if tensor is None or state is None or not state.requires_grad:
-            continue
-        if not is_cut(tree, part, value):
+        if tensor is not None and state is not None and state.requires_grad:
             yield Operand(part=part, name=name, tensor=tensor)
     if isinstance(value, ast.Name):
         yield from _elements(record, site, value, moment)
     given = _given(record, site, value, moment) if isinstance(value, ast.Call) else None
     if given is not None:
         yield Operand(part=value, name=ast.unparse(value), tensor=given)
+
+
+def _reads(record: Record, site: Site, value: ast.expr) -> list[tuple[ast.expr, str]]:
+    """What an expression reads and does not detach, as `operands` wants it: the same at each of its executions."""
+    known, tree = _known_reads(record), tree_of(record, site)
+    if tree is None:
+        return []
+    if value not in known:
+        first: dict[str, ast.expr] = {}
+        for part in parts_of(value):
+            if isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
+                first.setdefault(ast.unparse(part), part)
+        known[value] = [(part, name) for name, part in first.items() if not is_cut(tree, part, value)]
+    return known[value]
+
+
+@table
+def _known_reads(_record: Record) -> dict[ast.expr, list[tuple[ast.expr, str]]]:
+    """What `_reads` has found, by expression: it is asked for each turn of a loop."""
+    return {}
 
 
 def _given(record: Record, site: Site, call: ast.Call, moment: int) -> int | None:

@@ -169,14 +169,8 @@ def _reduced(record: Record, pointwise: frozenset[str]) -> frozenset[int]:
 def _of_names(record: Record, node: Node, operator: type[ast.operator]) -> Broadcast | None:
     """The operands of an operation by the names in its statement, if their shapes give the node's."""
     site = node.site or 0
-    stmt = statement(record, site_of(record, site))
     shape = node.outputs[0].shape
-    for part in ast.walk(stmt or ast.Pass()):
-        if not isinstance(part, ast.BinOp) or not isinstance(part.op, operator):
-            continue
-        if isinstance(part.left, ast.Constant) or isinstance(part.right, ast.Constant):
-            continue  # a number has no shape
-        names = (ast.unparse(part.left), ast.unparse(part.right))
+    for part, names in _written(record, site, operator):
         given = [_held(record, name, node) for name in names]
         left, right = (shape_of(record, one) for one in given)
         if None in given:
@@ -194,6 +188,30 @@ def _of_names(record: Record, node: Node, operator: type[ast.operator]) -> Broad
                 kind=_WORDS[operator],
             )  # fmt: skip
     return None
+
+
+def _written(record: Record, site: int, operator: type[ast.operator]) -> list[tuple[ast.BinOp, tuple[str, str]]]:
+    """The uses of an operator in a statement, with the texts of their operands: the same at each turn of a loop."""
+    known = _known_operators(record)
+    if (site, operator) not in known:
+        parts = ast.walk(statement(record, site_of(record, site)) or ast.Pass())
+        known[site, operator] = [
+            (part, (ast.unparse(part.left), ast.unparse(part.right)))
+            for part in parts
+            if isinstance(part, ast.BinOp)
+            and isinstance(part.op, operator)
+            and not isinstance(part.left, ast.Constant)  # a number has no shape
+            and not isinstance(part.right, ast.Constant)
+        ]
+    return known[site, operator]
+
+
+@table
+def _known_operators(
+    _record: Record,
+) -> dict[tuple[int, type[ast.operator]], list[tuple[ast.BinOp, tuple[str, str]]]]:
+    """What `_written` has found, by site and operator."""
+    return {}
 
 
 def _short(text: str) -> str:

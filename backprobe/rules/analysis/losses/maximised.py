@@ -20,5 +20,5 @@ def is_maximised(record: Record) -> bool:
     return any(
         isinstance(node, ast.keyword) and node.arg == "maximize"
         for tree in trees(record).values()
-        for node in ast.walk(tree.module)
+        for node in tree.nodes
     )

@@ -57,7 +57,7 @@ def is_told_of_unused(record: Record, tensor: int) -> bool:
         words = [word for part in ast.walk(node) if isinstance(part, ast.Call) for word in part.keywords]
         if any(word.arg in _LEAVE and not _is_off(word.value) for word in words):
             return True
-        if any(word.arg is None for word in words) and any(map(_gives_leave, ast.walk(tree.module))):
+        if any(word.arg is None for word in words) and any(map(_gives_leave, tree.nodes)):
             return True
     return False
 

@@ -218,7 +218,7 @@ def _expressions(record: Record) -> dict[tuple[int, int, int], ast.expr]:
     """The outermost expression that begins at a place: file, line and column, the first of a line being 1."""
     found: dict[tuple[int, int, int], ast.expr] = {}
     for source, tree in trees(record).items():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             if isinstance(part, ast.expr):
                 found.setdefault((source, part.lineno, part.col_offset + 1), part)
     return found

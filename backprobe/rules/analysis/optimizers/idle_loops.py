@@ -44,8 +44,8 @@ def used_up_loops(record: Record) -> tuple[UsedUp, ...]:
 
 
 def _in_file(record: Record, source: int, file: Names) -> Iterator[UsedUp]:
-    made = {node for node in ast.walk(file.tree.module) if isinstance(node, ast.Assign) and gives_once(node.value)}
-    for loop in ast.walk(file.tree.module) if made else ():
+    made = {node for node in file.tree.nodes if isinstance(node, ast.Assign) and gives_once(node.value)}
+    for loop in file.tree.nodes if made else ():
         if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Name | ast.Attribute):
             continue
         name = ast.unparse(loop.iter)
@@ -59,7 +59,7 @@ def _in_file(record: Record, source: int, file: Names) -> Iterator[UsedUp]:
 def _given(file: Names, loop: ast.For, name: str) -> Iterator[ast.stmt]:
     """The statements that bind what the loop runs over: an attribute anywhere, a name in the loop's scope or module."""
     scope = scope_of(file.tree, loop)
-    for node in ast.walk(file.tree.module):
+    for node in file.tree.nodes:
         targets = node.targets if isinstance(node, ast.Assign) else []
         targets = [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For) else targets
         bound = any(ast.unparse(part) == name for target in targets for part in ast.walk(target))
@@ -71,7 +71,7 @@ def _given(file: Names, loop: ast.For, name: str) -> Iterator[ast.stmt]:
 def _walked_before(record: Record, file: Names, loop: ast.For, name: str) -> ast.stmt | None:
     """Another statement that ran, and that runs over the iterator or hands it to a call."""
     inner = set(ast.walk(loop))
-    for part in ast.walk(file.tree.module):
+    for part in file.tree.nodes:
         if not isinstance(part, ast.Name | ast.Attribute) or part in inner or ast.unparse(part) != name:
             continue
         above = file.tree.parents.get(part)

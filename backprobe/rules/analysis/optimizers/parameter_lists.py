@@ -24,7 +24,7 @@ def optimizer_call(record: Record, site: Site) -> ast.Call | None:
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and (part.args or part.keywords)]
     if not any(_is_optimizer(record, site, call) for call in calls):
         called = {last_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
-        bodies = [part for part in ast.walk(tree.module) if isinstance(part, ast.FunctionDef) and part.name in called]
+        bodies = [part for part in tree.nodes if isinstance(part, ast.FunctionDef) and part.name in called]
         inside = [part for body in bodies for part in ast.walk(body) if isinstance(part, ast.Call)]
         built = [call for call in inside if _is_optimizer(record, site, call)]
         calls = built or calls
@@ -88,7 +88,7 @@ def last_group(record: Record, site: Site) -> Region | None:
 def _returned(tree: Tree, argument: ast.expr) -> ast.expr | None:
     """What the function of the program that gives the groups returns, if there is one such `return`."""
     name = last_name(argument.func) if isinstance(argument, ast.Call) else None
-    functions = [one for one in ast.walk(tree.module) if isinstance(one, ast.FunctionDef) and one.name == name]
+    functions = [one for one in tree.nodes if isinstance(one, ast.FunctionDef) and one.name == name]
     found = [part.value for one in functions for part in ast.walk(one) if isinstance(part, ast.Return) and part.value]
     return found[0] if len(functions) == 1 and len(found) == 1 else None
 
@@ -99,7 +99,7 @@ def _handed_in(tree: Tree, argument: ast.expr) -> ast.expr:
     if not isinstance(argument, ast.Name) or not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         return argument
     names = [parameter.arg for parameter in (*scope.args.posonlyargs, *scope.args.args)]
-    calls = [part for part in ast.walk(tree.module) if isinstance(part, ast.Call)]
+    calls = [part for part in tree.nodes if isinstance(part, ast.Call)]
     callers = [call for call in calls if last_name(call.func) == scope.name]
     if argument.id not in names or len(callers) != 1:
         return argument

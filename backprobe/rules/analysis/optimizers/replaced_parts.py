@@ -53,7 +53,7 @@ def _only_other(record: Record, pairs: list[tuple[int, int]], paths: list[list[s
     first = {statement_at(record, lookup(record).tensors[old].site) for old, _new in pairs}
     found: list[int] = []
     for tree in trees(record).values():
-        for node in ast.walk(tree.module):
+        for node in tree.nodes:
             if not isinstance(node, ast.Assign) or node in first:
                 continue
             function = scope_of(tree, node)

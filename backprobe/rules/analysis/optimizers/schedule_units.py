@@ -7,13 +7,15 @@ LambdaLR(optimizer, lambda step: 1 - step / total)     # each step of this sched
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import handed_in
 from backprobe.rules.analysis.source.scopes import Function, names, scope_of, target_names
-from backprobe.rules.analysis.source.syntax import parts_of, site_at, site_of, statement_at, tree_of, trees
+from backprobe.rules.analysis.source.syntax import Tree, parts_of, site_at, site_of, statement_at, tree_of, trees
 from backprobe.rules.analysis.training.enclosing_loops import Loop, enclosing_loops
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
@@ -75,36 +77,77 @@ def _given(record: Record, built: Built) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _sources(record: Record, site: Site, part: ast.AST, depth: int) -> Iterator[ast.expr]:
-    """The calls of `len` in an expression or a function, and in what gives the names that it reads their values."""
-    for one in ast.walk(part):
-        if isinstance(one, ast.Call) and _length_of(one):
-            yield one
-        elif depth and isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load):
-            for value, there in _values(record, site, one):
-                yield from _sources(record, there, value, depth - 1)
+    """The calls of `len` in an expression or a function, and in what gives the names that it reads their values.
+
+    The nearest first, and each name once: names that are assigned from each other lead to one place by very many ways.
+    """
+    level, read = [(part, site)], set[tuple[ast.AST, str]]()
+    for left in range(depth, -1, -1):
+        following: list[tuple[ast.AST, Site]] = []
+        for one, there in ((one, there) for value, there in level for one in ast.walk(value)):
+            if isinstance(one, ast.Call) and _length_of(one):
+                yield one
+            elif left and isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load):
+                node, tree = statement_at(record, there.site), tree_of(record, there)
+                if node is None or tree is None:
+                    continue
+                key = scope_of(tree, node), ast.unparse(one)
+                if key not in read:
+                    read.add(key)
+                    following += _values(record, there, tree, key[0], one)
+        level = following
 
 
-def _values(record: Record, site: Site, read: ast.Name | ast.Attribute) -> Iterator[tuple[ast.expr, Site]]:
+def _values(
+    record: Record, site: Site, tree: Tree, scope: ast.AST, read: ast.Name | ast.Attribute
+) -> Iterator[tuple[ast.expr, Site]]:
     """What gives a name its value: the assignments in sight, else what was handed in; of an attribute any of it."""
-    node, tree = statement_at(record, site.site), tree_of(record, site)
-    if node is None or tree is None:
-        return
-    scopes = [scope_of(tree, node), tree.module]
-    name, found = ast.unparse(read), False
-    for file in trees(record).values() if isinstance(read, ast.Attribute) else (tree,):
-        for one in ast.walk(file.module):
-            if not isinstance(one, ast.Assign):
-                continue
-            plain = isinstance(read, ast.Name) and scope_of(file, one) in scopes
-            bound = {text for target in one.targets for text in target_names(target)} if plain else set[str]()
-            kept = {ast.unparse(target) for target in one.targets if isinstance(target, ast.Attribute)}
-            there = site_at(record, one) if name in bound or name in kept else None
-            if there is not None:
-                found = True
-                yield one.value, there
-    given = handed_in(record, site, name) if isinstance(read, ast.Name) and not found else None
+    found = False
+    for one in _assignments_in_sight(record, tree, scope, read):
+        there = site_at(record, one)
+        if there is not None:
+            found = True
+            yield one.value, there
+    given = handed_in(record, site, read.id) if isinstance(read, ast.Name) and not found else None
     if given is not None:
         yield given.part, given.site
+
+
+def _assignments_in_sight(
+    record: Record, tree: Tree, scope: ast.AST, read: ast.Name | ast.Attribute
+) -> Iterator[ast.Assign]:
+    """Those to an attribute of that text in any file; those to a name in a function and in its module."""
+    if isinstance(read, ast.Attribute):
+        yield from _attributes_assigned(record).get(ast.unparse(read), ())
+        return
+    for one in _names_assigned(record).get((tree.module, read.id), ()):
+        if scope_of(tree, one) in (scope, tree.module):
+            yield one
+
+
+@table
+def _attributes_assigned(record: Record) -> dict[str, list[ast.Assign]]:
+    """The assignments to each attribute, as it is written, `self.total`, file by file."""
+    found: defaultdict[str, list[ast.Assign]] = defaultdict(list)
+    for one in (one for tree in trees(record).values() for one in _assignments(tree)):
+        for text in dict.fromkeys(ast.unparse(target) for target in one.targets if isinstance(target, ast.Attribute)):
+            found[text].append(one)
+    return found
+
+
+@table
+def _names_assigned(record: Record) -> dict[tuple[ast.Module, str], list[ast.Assign]]:
+    """The assignments to each plain name, by file."""
+    found: defaultdict[tuple[ast.Module, str], list[ast.Assign]] = defaultdict(list)
+    for tree in trees(record).values():
+        for one in _assignments(tree):
+            for name in dict.fromkeys(name for target in one.targets for name in target_names(target)):
+                found[tree.module, name].append(one)
+    return found
+
+
+def _assignments(tree: Tree) -> Iterator[ast.Assign]:
+    return (one for one in tree.nodes if isinstance(one, ast.Assign))
 
 
 def _length_of(part: ast.AST) -> str:

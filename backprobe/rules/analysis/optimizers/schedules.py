@@ -116,7 +116,7 @@ def is_stepped_in_source(record: Record, name: str) -> bool:
     """Somewhere the program calls `step` on this name, or hands it on: in a branch that did not run, perhaps."""
     last = name.rpartition(".")[2]
     for tree in trees(record).values():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             if isinstance(part, ast.Call):
                 stepped = [part.func.value] if isinstance(part.func, ast.Attribute) and part.func.attr == "step" else []
                 handed = [*part.args, *(one.value for one in part.keywords)]

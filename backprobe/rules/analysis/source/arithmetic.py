@@ -87,7 +87,7 @@ def imported_from_torch(record: Record) -> dict[int, dict[str, str]]:
 
 
 def _names(tree: Tree) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "torch":

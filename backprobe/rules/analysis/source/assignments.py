@@ -120,7 +120,7 @@ def _of_names(record: Record) -> dict[_Name, list[Given]]:
     """What gives each name its value, by the functions around it and the module; and what functions return."""
     found: defaultdict[_Name, list[Given]] = defaultdict(list)
     for tree in trees(record).values():
-        for node in ast.walk(tree.module):
+        for node in tree.nodes:
             names, value = _given(node)
             one = None if value is None or not isinstance(node, ast.stmt) else given_at(record, value, node)
             if one is None:

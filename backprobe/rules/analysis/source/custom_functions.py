@@ -53,7 +53,7 @@ def custom_functions(record: Record) -> dict[str, CustomFunction]:
     """Those classes by name; a name that two classes have is left out, for the record tells them apart by name only."""
     found: dict[str, list[CustomFunction]] = {}
     for source, tree in trees(record).items():
-        for node in ast.walk(tree.module):
+        for node in tree.nodes:
             if isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith("Function") for base in node.bases):
                 derivative = _method(node, "backward") or _method(node, "vjp")
                 one = CustomFunction(

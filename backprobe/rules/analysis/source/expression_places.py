@@ -55,7 +55,7 @@ def _expressions(record: Record) -> dict[_Place, ast.expr]:
     lines = {(source, line) for source, line, *_rest in wanted}
     found: dict[_Place, ast.expr] = {}
     for source, tree in trees(record).items():
-        for node in ast.walk(tree.module):
+        for node in tree.nodes:
             if isinstance(node, ast.expr) and (source, node.lineno) in lines:
                 region = region_in(record, source, node)
                 place = (source, region.start_line, region.start_col, region.end_line, region.end_col)

@@ -58,7 +58,7 @@ def _names(tree: Tree) -> Names:
     classes: dict[str, ast.ClassDef] = {}
     imported: set[str] = set()
     declared: dict[tuple[Scope, str], Scope] = {}
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             loads[_binder(tree, bound, node), node.id].append(node)
         elif isinstance(node, ast.Attribute):
@@ -135,7 +135,7 @@ def target_names(target: ast.AST) -> Iterator[str]:
 def _bound(tree: Tree) -> dict[Scope, set[str]]:
     """The names that each function binds itself."""
     found: dict[Scope, set[str]] = {tree.module: set()}
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, Function):
             found.setdefault(node, set()).update(parameters_of(node))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -70,7 +70,7 @@ def _flags(module: ast.Module) -> Iterator[str]:
 def _loops(record: Record) -> frozenset[str]:
     """The names that loops bind: behind such a name any tensor may stand."""
     found: set[str] = set()
-    for part in (part for tree in trees(record).values() for part in ast.walk(tree.module)):
+    for part in (part for tree in trees(record).values() for part in tree.nodes):
         if isinstance(part, ast.For | ast.comprehension):
             found |= {one.id for one in ast.walk(part.target) if isinstance(one, ast.Name)}
     return frozenset(found)

@@ -44,7 +44,7 @@ def infinity_named(record: Record, number: int) -> Site | None:
         return None
     read = {last_name(part) for part in ast.walk(scope) if isinstance(part, ast.Name | ast.Attribute)}
     given: dict[str, list[ast.Assign]] = {}
-    for one in ast.walk(tree.module):
+    for one in tree.nodes:
         if (
             isinstance(one, ast.Assign)
             and len(one.targets) == 1

@@ -110,7 +110,7 @@ def _names_of(record: Record, row: Operation) -> Iterator[tuple[ast.AST, str]]:
 def _stores(record: Record) -> Counter[tuple[ast.AST, str]]:
     """How many statements bind each plain name, by its function."""
     trees = [file.tree for file in names(record).values()]
-    found = ((tree, one) for tree in trees for one in ast.walk(tree.module) if isinstance(one, ast.Name))
+    found = ((tree, one) for tree in trees for one in tree.nodes if isinstance(one, ast.Name))
     return Counter((scope_of(tree, one), one.id) for tree, one in found if isinstance(one.ctx, ast.Store))
 
 

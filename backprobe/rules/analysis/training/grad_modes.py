@@ -57,7 +57,7 @@ def _own_switches(record: Record) -> frozenset[tuple[int, str]]:
     return frozenset(
         (source, function.name)
         for source, tree in trees(record).items()
-        for function in ast.walk(tree.module)
+        for function in tree.nodes
         if isinstance(function, ast.FunctionDef)
         and "contextmanager" in {last_name(one) for one in function.decorator_list}
         and _yields_untracked(function)

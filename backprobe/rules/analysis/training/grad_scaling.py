@@ -72,7 +72,7 @@ def update_left_out(record: Record, raised: Raised) -> int | None:
         return None
     found: list[int] = []
     for tree in trees(record).values():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             call = part.value if isinstance(part, ast.Expr) else None
             if not isinstance(call, ast.Call) or method_called(call) != "update":
                 continue

@@ -29,7 +29,7 @@ def _number(record: Record, value: ast.expr) -> int | None:
     name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(value)
     found: list[ast.expr] = []
     for tree in trees(record).values():
-        for part in ast.walk(tree.module):
+        for part in tree.nodes:
             if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
                 targets = part.targets if isinstance(part, ast.Assign) else [part.target]
                 found += [part.value for one in targets if last_name(one) == name]

@@ -62,7 +62,7 @@ def _of_file(tree: Tree) -> dict[str, list[ast.AST]]:
     found: defaultdict[str, list[ast.AST]] = defaultdict(list)
     parameters: defaultdict[str, list[str]] = defaultdict(list)
     calls: defaultdict[str, list[ast.Call]] = defaultdict(list)
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
