@@ -400,7 +400,7 @@ def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str],
         site = _takes_in(record, call, binding, constants) or (None if taken is None else taken.statement)
         # the gradient of weights scales losses and steps in many correct programs; added to a loss it does nothing
         added = of_trained and site == binding.site and _is_added(record, binding, constants)
-        if site is None or _is_step(record, call, binding) or (of_trained and not added):
+        if site is None or _is_step(record, call, binding, taken) or (of_trained and not added):
             continue
         if not added and any(row in trained(record) for row in binding.parents):
             continue
@@ -451,10 +451,14 @@ def _is_number(record: Record, part: ast.Name) -> bool:
     return not bindings_named(record)[part.id] and all(part.id != module.binding for module in record.modules)
 
 
-def _is_step(record: Record, call: BackwardCall, binding: Binding) -> bool:
-    """`p - lr * dL/dp`, of the shape of `p`: a step of gradient descent, on fast weights or on a sample."""
+def _is_step(record: Record, call: BackwardCall, binding: Binding, taken: Operation | None) -> bool:
+    """`p - lr * dL/dp`, of the shape of `p`: a step of gradient descent, on fast weights or on a sample.
+
+    Where the sum itself was seen, by its operands: `out = residual(x)` reads `x`, and may add the gradient to another.
+    """
     tensors = lookup(record).tensors
-    stepped = {root.tensor for root in call.inputs or ()}.intersection(binding.parents)
+    read = taken.operands if taken is not None and taken.function in ("+", "-") else binding.parents
+    stepped = {root.tensor for root in call.inputs or ()}.intersection(read)
     return any(one is not None and tensors[one].shape == tensors[binding.tensor].shape for one in stepped)
 
 

@@ -53,6 +53,7 @@ Source:
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -139,13 +140,21 @@ def _is_seen_before(record: Record, call: ast.Call, moment: int) -> bool:
 
 @table
 def _parameters(record: Record) -> dict[int, list[int]]:
-    """The parameters of each root and of the modules that were seen directly after it, as its parts."""
+    """The parameters of each root and of the modules that were seen directly after it, as its parts, or have its name.
+
+    The layers that a factory gives names of their own, before it puts them into a container, are seen before that.
+    """
     found: dict[int, list[int]] = {}
+    named: defaultdict[str, list[int]] = defaultdict(list)
+    for tensor in record.tensors:
+        if tensor.fqn is not None:
+            named[tensor.fqn.partition(".")[0]].append(tensor.tensor)
     root = -1
     for module in record.modules:
         own = [row.tensor for row in module.parameters if row.tensor is not None]
         if not module.fqn:
             root = module.module
+            own += [] if module.binding is None else named[module.binding]
         found.setdefault(module.module, []).extend(own)
         if root != module.module:
             found.setdefault(root, []).extend(own)

@@ -78,6 +78,8 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
     ways = [one for one in _into_terms(record, held) if one.root in rows[0].nodes]
     ended = [one for one in (_ended(record, way) for way in ways) if one is not None and is_cut(record, one)]
     if rows[0].tensor is None and rows[0].operation is None:  # a number: what was detached is still a tensor
+        if _is_start(record, rows[0]):
+            return None
         ended = [one for one in ended if one.step.ending is None or one.step.ending.kind != "detach"]
         if not ended:
             return None
@@ -94,6 +96,14 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
     others = {way.node: way for way in every if way.kind == one.kind and way.node is not one.ending.node}
     of_parameters = not any(way.step.origin in called_modules(record) for way in ended)
     return _of_term(record, replace(one, others=tuple(others.values()), of_parameters=of_parameters), rows)
+
+
+def _is_start(record: Record, number: Term) -> bool:
+    """A sum starts from it: `loss` of `loss = loss + term`, which is a tensor from the second turn on."""
+    stmt = statement_at(record, number.site)
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
+    written = {ast.unparse(target) for target in targets}
+    return any(ast.unparse(node) in written for node in number.nodes)
 
 
 def _of_term(record: Record, one: Break, rows: list[Term]) -> Break:
