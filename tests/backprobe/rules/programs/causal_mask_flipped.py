@@ -225,4 +225,62 @@ class Model(nn.Module):
         return self.out(self.attend(self.table(ids), mask=self.keep[:n, :n]))
 """
     + TRAIN,
+    "what is blocked is filled with a number that has a name": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.q, self.k, self.v = nn.Embedding(12, 8), *(nn.Linear(8, 8) for _ in range(3))
+        self.out = nn.Linear(8, 12)
+
+    def forward(self, ids):
+        x = self.table(ids)
+        scores = self.q(x) @ self.k(x).transpose(1, 2) / 8**0.5
+        lowest = float("-inf")
+        blocked = torch.full((x.size(1), x.size(1)), lowest)
+        scores = scores + torch.tril(blocked, diagonal=-1)  # <- BP866
+        return self.out(scores.softmax(-1) @ self.v(x))
+"""
+    + TRAIN,
+    "what comes later is filled with a number that has a name": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.q, self.k, self.v = nn.Embedding(12, 8), *(nn.Linear(8, 8) for _ in range(3))
+        self.out = nn.Linear(8, 12)
+
+    def forward(self, ids):
+        x = self.table(ids)
+        scores = self.q(x) @ self.k(x).transpose(1, 2) / 8**0.5
+        lowest = float("-inf")
+        blocked = torch.full((x.size(1), x.size(1)), lowest)
+        scores = scores + torch.triu(blocked, diagonal=1)
+        return self.out(scores.softmax(-1) @ self.v(x))
+"""
+    + TRAIN,
+    "a number that has a name stands where the mask is zero": """
+import torch
+from torch import nn
+
+lowest = -1e9
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.q, self.k, self.v = nn.Embedding(12, 8), *(nn.Linear(8, 8) for _ in range(3))
+        self.out = nn.Linear(8, 12)
+
+    def forward(self, ids):
+        x = self.table(ids)
+        scores = self.q(x) @ self.k(x).transpose(1, 2) / 8**0.5
+        keep = torch.triu(torch.ones(x.size(1), x.size(1)))  # <- BP866
+        scores = scores.masked_fill(keep == 0, lowest)
+        return self.out(scores.softmax(-1) @ self.v(x))
+"""
+    + TRAIN,
 }

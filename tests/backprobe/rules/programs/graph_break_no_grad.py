@@ -541,4 +541,42 @@ PROGRAMS |= {
 """,
         after="print((pair.left(x) @ pair.index(x).T).argmax(1))\n",
     ),
+    "a sum of losses starts from zero, and what was played without gradients is looked up": """
+import torch
+from torch import nn
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.q = nn.GRUCell(4, 12), nn.Linear(12, 3)
+
+    def forward(self, seen, h):
+        h = self.rnn(seen, h)
+        return self.q(h), h
+
+@torch.no_grad()
+def play(agent):
+    h, steps = torch.zeros(2, 12), []
+    for _ in range(4):
+        seen = torch.randn(2, 4)
+        q, h = agent(seen, h)
+        steps.append({"seen": seen, "act": q.argmax(1), "won": torch.rand(2)})
+    return steps
+
+agent = Agent()
+opt = torch.optim.RMSprop(agent.parameters(), lr=1e-3)
+for _ in range(4):
+    steps = play(agent)
+    h, loss = torch.zeros(2, 12), 0.0
+    for step in steps:
+        q, h = agent(step["seen"], h)
+        act = step["act"].unsqueeze(1)
+        chosen = q.gather(1, act)
+        off = chosen.squeeze(1) - step["won"]
+        term = off.pow(2).mean()
+        loss = loss + term
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

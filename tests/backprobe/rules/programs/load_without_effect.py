@@ -74,4 +74,44 @@ for x in torch.randn(3, 8, 4):
     model(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "the layers had names before the model had one": """
+import torch
+from torch import nn
+
+def network():
+    inner = nn.Linear(4, 6)
+    outer = nn.Linear(6, 2)
+    return nn.Sequential(inner, nn.ReLU(), outer)
+
+saved = {f"net.{key}": value for key, value in network().state_dict().items()}
+model = network()
+model.load_state_dict(saved, strict=False)  # <- BP764
+weights = model[2].parameters()
+optimizer = torch.optim.SGD(weights, lr=0.1)
+model[0].requires_grad_(False)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "the layers had names before the model had one, and the keys are its own": """
+import torch
+from torch import nn
+
+def network():
+    inner = nn.Linear(4, 6)
+    outer = nn.Linear(6, 2)
+    return nn.Sequential(inner, nn.ReLU(), outer)
+
+saved = {f"{key}": value for key, value in network().state_dict().items()}
+model = network()
+model.load_state_dict(saved, strict=False)
+weights = model[2].parameters()
+optimizer = torch.optim.SGD(weights, lr=0.1)
+model[0].requires_grad_(False)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+""",
 }

@@ -638,4 +638,75 @@ for x in torch.randn(4, 8, 3):
     optimizer.step()
     other.step()
 """,
+    "a function of the points gives the residual, of their shape": """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+def derivative(u, x):
+    (du,) = torch.autograd.grad(u, x, torch.ones_like(u), retain_graph=True)  # <- BP325
+    return du
+
+def residual(x):
+    x = x.requires_grad_(True)
+    slope = derivative(net(x), x)
+    wanted = torch.cos(x)
+    return slope - wanted
+
+for _ in range(6):
+    x = torch.rand(16, 1) * 6
+    off = residual(x)
+    physics = off.pow(2).mean()
+    loss = physics + net(torch.zeros(1, 1)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a function of the points gives the residual, of their shape, with a graph": """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+def derivative(u, x):
+    (du,) = torch.autograd.grad(u, x, torch.ones_like(u), create_graph=True)
+    return du
+
+def residual(x):
+    x = x.requires_grad_(True)
+    slope = derivative(net(x), x)
+    wanted = torch.cos(x)
+    return slope - wanted
+
+for _ in range(6):
+    x = torch.rand(16, 1) * 6
+    off = residual(x)
+    physics = off.pow(2).mean()
+    loss = physics + net(torch.zeros(1, 1)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a function of the points gives them after a step": """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+def moved(x):
+    (slope,) = torch.autograd.grad(net(x).sum(), x)
+    return x - 0.1 * slope
+
+for _ in range(6):
+    x = torch.randn(16, 2, requires_grad=True)
+    y = moved(x)
+    loss = net(y).mean() - net(x.detach()).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }
