@@ -76,7 +76,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import method_called, parts_of, region_in, statement_at
+from backprobe.rules.analysis.source.scopes import names, scope_of, spelled_out
+from backprobe.rules.analysis.source.syntax import (
+    Tree,
+    method_called,
+    parts_of,
+    region_in,
+    site_of,
+    statement_at,
+    tree_of,
+)
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -119,7 +128,7 @@ def _loads_itself(record: Record, row: WatchedCall) -> bool:
     )
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not call.args:
         return False
-    given = call.args[0]
+    given = _given(record, site_of(record, row.site or 0), call.args[0])
     taken = given.func.value if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else None
     if taken is None or method_called(given) != "state_dict" or ast.dump(taken) != ast.dump(call.func.value):
         return False
@@ -128,16 +137,25 @@ def _loads_itself(record: Record, row: WatchedCall) -> bool:
     return bool(memory) and not memory & trained and bool(trained)
 
 
+def _given(record: Record, site: Site, written: ast.expr) -> ast.expr:
+    """What is loaded; behind a name that nothing else reads: a dict that was looked at may have other values now."""
+    tree, file = tree_of(record, site), names(record).get(site.source)
+    if not isinstance(written, ast.Name) or tree is None or file is None:
+        return written
+    read = file.loads.get((scope_of(tree, written), written.id), ())
+    return spelled_out(record, tree, written) if len(read) == 1 else written
+
+
 def _average_of_one(record: Record, site: Site) -> tuple[ast.BinOp | ast.Call, str] | None:
     """`k * x + (1 - k) * x`, with the text of x."""
-    node = statement_at(record, site.site)
-    if site.kind not in ("assign", "inplace", "return", "statement", "call"):
+    node, tree = statement_at(record, site.site), tree_of(record, site)
+    if tree is None or site.kind not in ("assign", "inplace", "return", "statement", "call"):
         return None
     for part in parts_of(node):
         if isinstance(part, ast.Call) and (value := _averaged_in_place(part)) is not None:
             return part, ast.unparse(value)
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
-            one, other = _factors(part.left), _factors(part.right)
+            one, other = _factors(record, tree, part.left), _factors(record, tree, part.right)
             for share, value in one:
                 if _is_made_anew(share) or _is_made_anew(value):
                     continue
@@ -163,11 +181,18 @@ def _is_made_anew(value: ast.expr) -> bool:
     return any(isinstance(part, ast.Call | ast.Await | ast.NamedExpr) for part in ast.walk(value))
 
 
-def _factors(node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+def _factors(record: Record, tree: Tree, node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Share and value of a product, in either order."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+    product = spelled_out(record, tree, node)
+    if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
         return []
-    return [(node.left, node.right), (node.right, node.left)]
+    sides = [(product.left, product.right), (product.right, product.left)]
+    return [(_share(spelled_out(record, tree, share), share), value) for share, value in sides]
+
+
+def _share(spelled: ast.expr, written: ast.expr) -> ast.expr:
+    """`1 - k`, if a name stands for that; other names are compared as they are."""
+    return spelled if isinstance(spelled, ast.BinOp) and isinstance(spelled.op, ast.Sub) else written
 
 
 def _are_shares(one: ast.expr, other: ast.expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+_DEEPEST: Final = 5
+"""Names of names that are followed: as many as people put between a value and its use."""
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -104,6 +106,50 @@ def root_name(node: ast.expr) -> str:
 def scope_of(tree: Tree, node: ast.AST) -> Scope:
     """The innermost function around a node, else its module."""
     return next((above for above in tree.ancestors(node) if isinstance(above, Function)), tree.module)
+
+
+@table
+def assigned(record: Record) -> dict[tuple[Scope, str], list[ast.Assign]]:
+    """The assignments to each plain name, by the function around them or the module, in order of lines."""
+    found: defaultdict[tuple[Scope, str], list[ast.Assign]] = defaultdict(list)
+    for tree in trees(record).values():
+        for node in tree.nodes:
+            if isinstance(node, ast.Assign):
+                for name in dict.fromkeys(name for target in node.targets for name in target_names(target)):
+                    found[scope_of(tree, node), name].append(node)
+    return {key: sorted(rows, key=lambda row: row.lineno) for key, rows in found.items()}
+
+
+def spelled_out(record: Record, tree: Tree, value: ast.expr) -> ast.expr:
+    """What a name stands for that is assigned once in its function, above and in a block around; else the value itself.
+
+    `parts` of `parts = net.state_dict(); other.load_state_dict(parts)` is `net.state_dict()`.
+    """
+    for _name_of_a_name in range(_DEEPEST):
+        if not isinstance(value, ast.Name):
+            break
+        key = (scope_of(tree, value), value.id)
+        rows = assigned(record).get(key, []) if _times_bound(record)[key] == 1 else []
+        if (
+            not rows
+            or not isinstance(rows[0].targets[0], ast.Name)
+            or rows[0].lineno >= value.lineno
+            or tree.parents.get(rows[0]) not in tree.ancestors(value)
+        ):
+            break
+        value = rows[0].value
+    return value
+
+
+@table
+def _times_bound(record: Record) -> Counter[tuple[Scope, str]]:
+    """How often each function binds a name, in whatever way."""
+    found = ((tree, node) for tree in trees(record).values() for node in tree.nodes)
+    return Counter(
+        (scope_of(tree, node), node.id)
+        for tree, node in found
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
 
 
 def scope_of_class(tree: Tree, function: Function) -> ast.AST | None:

@@ -96,4 +96,132 @@ for x in torch.randn(4, 8, 4):
     opt.step()
     follow(0.99)
 """,
+    "the state that it loads has a name": """
+import copy
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+target = copy.deepcopy(net)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+keep = 0.9
+
+def sync():
+    state = target.state_dict()
+    target.load_state_dict(state)  # <- BP754
+
+for turn, x in enumerate(torch.randn(6, 8, 4)):
+    with torch.no_grad():
+        wanted = target(x) * 0.9
+    opt.zero_grad()
+    (net(x) - wanted - 1).pow(2).mean().backward()
+    opt.step()
+    if turn % 2:
+        sync()
+""",
+    "the state of the other network has a name": """
+import copy
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+target = copy.deepcopy(net)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+keep = 0.9
+
+def sync():
+    state = net.state_dict()
+    target.load_state_dict(state)
+
+for turn, x in enumerate(torch.randn(6, 8, 4)):
+    with torch.no_grad():
+        wanted = target(x) * 0.9
+    opt.zero_grad()
+    (net(x) - wanted - 1).pow(2).mean().backward()
+    opt.step()
+    if turn % 2:
+        sync()
+""",
+    "the state that it loads was changed by name": """
+import copy
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+target = copy.deepcopy(net)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+keep = 0.9
+
+def sync():
+    state, given = target.state_dict(), net.state_dict()
+    held = target.state_dict()
+    for key in state:
+        held[key] = keep * state[key] + (1 - keep) * given[key]
+    target.load_state_dict(held)
+
+for turn, x in enumerate(torch.randn(6, 8, 4)):
+    with torch.no_grad():
+        wanted = target(x) * 0.9
+    opt.zero_grad()
+    (net(x) - wanted - 1).pow(2).mean().backward()
+    opt.step()
+    if turn % 2:
+        sync()
+""",
+    "both sides of the average have names, and the rest of the share": """
+import copy
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+target = copy.deepcopy(net)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+keep = 0.9
+
+def sync():
+    held = target.state_dict()
+    for key in held:
+        rest = 1 - keep
+        old = keep * held[key]
+        new = rest * held[key]
+        held[key] = old + new  # <- BP754
+    target.load_state_dict(held)
+
+for turn, x in enumerate(torch.randn(6, 8, 4)):
+    with torch.no_grad():
+        wanted = target(x) * 0.9
+    opt.zero_grad()
+    (net(x) - wanted - 1).pow(2).mean().backward()
+    opt.step()
+    if turn % 2:
+        sync()
+""",
+    "the sides of an average have names": """
+import copy
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+target = copy.deepcopy(net)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+keep = 0.9
+
+def sync():
+    held, given = target.state_dict(), net.state_dict()
+    for key in held:
+        rest = 1 - keep
+        old = keep * held[key]
+        new = rest * given[key]
+        held[key] = old + new
+    target.load_state_dict(held)
+
+for turn, x in enumerate(torch.randn(6, 8, 4)):
+    with torch.no_grad():
+        wanted = target(x) * 0.9
+    opt.zero_grad()
+    (net(x) - wanted - 1).pow(2).mean().backward()
+    opt.step()
+    if turn % 2:
+        sync()
+""",
 }
