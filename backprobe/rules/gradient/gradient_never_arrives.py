@@ -103,6 +103,8 @@ RULE = Rule(
     needs=("optimizer", "module", "node", "grad-life"),
 )
 
+_LINKS: Final = 4
+"""Names that a result may have one after the other, before nothing reads the last one."""
 LEAST: Final = 2
 """Calls of the module: once may be a trial."""
 
@@ -137,18 +139,38 @@ def _dropped_at(record: Record, call: ModuleCall, key: str) -> tuple[Site, str |
     if not goes_in(record, site, lambda part: isinstance(part, ast.Call) and method_called(part) == last):
         return None
     name = site.targets[0] if isinstance(node, ast.Assign) and len(site.targets) == 1 else None
-    return (site, name) if name is not None and not _is_read(record, site, name) else None
+    return None if name is None else _let_go(record, site, name)
 
 
-def _is_read(record: Record, made: Site, name: str) -> bool:
-    """A statement of the same function reads the name, before another one binds it anew."""
+def _let_go(record: Record, site: Site, name: str) -> tuple[Site, str | None] | None:
+    """The statement whose name nothing reads: this one, or the only one that reads its name, and so on."""
+    for _taken_on in range(_LINKS):
+        readers = _readers(record, site, name)
+        if not readers:
+            return site, name
+        node = statement(record, next(iter(readers.values())))
+        reader = site_at(record, node) if len(readers) == 1 and isinstance(node, ast.Assign) else None
+        if reader is None or len(reader.targets) != 1:
+            return None
+        if not goes_in(record, reader, lambda part, held=name: _reads(part, held)):
+            return None
+        site, name = reader, reader.targets[0]
+    return None
+
+
+def _reads(part: ast.expr, name: str) -> bool:
+    return isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
+
+
+def _readers(record: Record, made: Site, name: str) -> dict[int, Site]:
+    """The statements that read the name before one of the same function binds it anew, by line."""
     others = [row for row in record.sites if row.source == made.source and row.line != made.line]
     behind = [
         row.line for row in others if name in row.targets and row.line > made.line and row.function == made.function
     ]
     until = min(behind, default=None)
     reads = [row for row in others if name in row.reads]
-    return any(until is None or made.line < row.line <= until for row in reads)
+    return {row.line: row for row in reads if until is None or made.line < row.line <= until}
 
 
 def _finding(record: Record, key: str, calls: list[ModuleCall], dropped: tuple[Site, str | None]) -> Finding:

@@ -90,11 +90,14 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.parameter_uses import owners
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import parts_of, site_of, statement, statement_at, tree_of
+from backprobe.rules.analysis.source.scopes import reads_behind
+from backprobe.rules.analysis.source.syntax import parts_of, site_of, statement, statement_at, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_at, level_of
+from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Raised, Record
@@ -136,7 +139,7 @@ def _lost(record: Record, binding: Binding) -> int | None:
     if parameter is not None and _is_unread(record, binding):
         return parameter
     new = state_at(record, binding.tensor, binding.moment)
-    if new is None or (new.requires_grad and new.is_leaf) or binding.name not in site_of(record, binding.site).reads:
+    if new is None or (new.requires_grad and new.is_leaf) or not _reads_itself(record, binding):
         return None
     read = any(row.tensor == binding.tensor and row.was_none for row in record.grad_reads)
     if not (read or _raised_untracked(record, binding) or _is_thrown_away(record, binding)):
@@ -152,12 +155,42 @@ def _lost(record: Record, binding: Binding) -> int | None:
 
 
 def _computed_from(record: Record, binding: Binding) -> list[int]:
-    """What a bound tensor was computed from: by the names it was read from, and by the node that made it."""
+    """What a bound tensor was computed from: by the names it was read from, and by the node that made it.
+
+    Also by way of what was computed for it since the last backward call: `new = w - step; w = new.clamp(0, 1)`.
+    """
     index = lookup(record)
     made = index.node_of.get(binding.tensor)
     below = [edge.to_node for edge in index.edges_of[made.node] if edge.to_node is not None] if made else []
     variables = [index.nodes[node].variable for node in below if node in index.nodes]
-    return [*binding.parents, *(variable for variable in variables if variable is not None)]
+    found = dict.fromkeys((*binding.parents, *(variable for variable in variables if variable is not None)))
+    calls = [call.moment_before for call in record.backward_calls if call.moment_before <= binding.moment]
+    waiting = list(binding.parents) if calls else []
+    while waiting:
+        tensor = waiting.pop()
+        more = (
+            undetached_from(record, tensor) - found.keys() if index.tensors[tensor].moment > calls[-1] else set[int]()
+        )
+        found |= dict.fromkeys(sorted(more))
+        waiting += sorted(more)
+    return list(found)
+
+
+def _reads_itself(record: Record, binding: Binding) -> bool:
+    """The statement reads the name that it binds, or names that stand for what reads it."""
+    known, key = _known_reads(record), (binding.site, binding.name)
+    if key not in known:
+        site = site_of(record, binding.site)
+        tree, value = tree_of(record, site), value_of(statement(record, site))
+        behind = () if tree is None else reads_behind(record, tree, value)
+        known[key] = binding.name in site.reads or binding.name in behind
+    return known[key]
+
+
+@table
+def _known_reads(_record: Record) -> dict[tuple[int, str], bool]:
+    """What `_reads_itself` has found, by statement and name."""
+    return {}
 
 
 def _raised_untracked(record: Record, binding: Binding) -> Raised | None:

@@ -141,6 +141,21 @@ def spelled_out(record: Record, tree: Tree, value: ast.expr) -> ast.expr:
     return value
 
 
+def _is_around(tree: Tree, block: ast.AST | None, node: ast.AST) -> bool:
+    return any(above is block for above in tree.ancestors(node))
+
+
+def reads_behind(record: Record, tree: Tree, value: ast.expr | None) -> set[str]:
+    """The plain names that an expression reads, and those read by what its names stand for, as `spelled_out` has it."""
+    found: set[str] = set()
+    waiting = [] if value is None else [value]
+    while waiting:
+        read = [one for one in ast.walk(waiting.pop()) if isinstance(one, ast.Name) and one.id not in found]
+        found |= {one.id for one in read}
+        waiting += [behind for one in read if (behind := spelled_out(record, tree, one)) is not one]
+    return found
+
+
 @table
 def _times_bound(record: Record) -> Counter[tuple[Scope, str]]:
     """How often each function binds a name, in whatever way."""

@@ -206,10 +206,9 @@ class _Sum:
                 yield row if row.tensor is None else row.tensor
 
     def _is_named_in(self, tensor: int, node: ast.stmt | None) -> bool:
+        """By itself or times something, not as what a call is given: its result is what is added."""
         names = {row.name for row in lookup(self.record).bindings_of[tensor]}
-        return node is not None and any(
-            isinstance(one, ast.Name | ast.Attribute) and ast.unparse(one) in names for one in ast.walk(node)
-        )
+        return any(ast.unparse(one) in names for one in _operands(value_of(node)))
 
     def _numbers(self, made: Operation) -> None:
         """The sides of a sum that no tensor goes into: names that hold numbers."""
@@ -283,6 +282,17 @@ def _with(term: Term, beside: frozenset[int]) -> Term:
 
 def _is_sum(node: ast.stmt | None) -> bool:
     return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub)
+
+
+def _operands(value: ast.expr | None) -> Iterator[ast.Name | ast.Attribute]:
+    """The names that operators alone lead to."""
+    if isinstance(value, ast.BinOp):
+        yield from _operands(value.left)
+        yield from _operands(value.right)
+    elif isinstance(value, ast.UnaryOp):
+        yield from _operands(value.operand)
+    elif isinstance(value, ast.Name | ast.Attribute):
+        yield value
 
 
 def _reads_a_name(node: ast.expr) -> bool:

@@ -83,4 +83,73 @@ for _ in range(3):
     net(torch.randn(8, 4)).square().mean().backward()
     optimizer.step()
 """,
+    "the result goes through a name, and what it became is bound anew": """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.mix, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        dense = self.dense(x)
+        y = torch.relu(dense)  # <- BP202
+        mixed = self.mix(x)
+        y = torch.relu(mixed)
+        return self.out(y)
+
+net = Block()
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for x in torch.randn(4, 6, 8):
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(x), torch.zeros(6, dtype=torch.long)).backward()
+    opt.step()
+""",
+    "the result goes through a name, and what it became is used": """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.mix, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        dense = self.dense(x)
+        y = torch.relu(dense)
+        mixed = self.mix(y)
+        y = torch.relu(mixed)
+        return self.out(y)
+
+net = Block()
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for x in torch.randn(4, 6, 8):
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(x), torch.zeros(6, dtype=torch.long)).backward()
+    opt.step()
+""",
+    "the result goes through a name, and both branches are used": """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.mix, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        dense = self.dense(x)
+        y = torch.relu(dense)
+        mixed = self.mix(x) + y
+        y = torch.relu(mixed)
+        return self.out(y) + dense.mean()
+
+net = Block()
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for x in torch.randn(4, 6, 8):
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(x), torch.zeros(6, dtype=torch.long)).backward()
+    opt.step()
+""",
 }

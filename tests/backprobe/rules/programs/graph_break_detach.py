@@ -579,4 +579,26 @@ for x in torch.randn(4, 8, 4):
     loss.backward()
     opt.step()
 """,
+    "the target of a divergence that is added up has a name": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+nets = [nn.Linear(6, 3), nn.Linear(6, 3)]
+opts = [torch.optim.SGD(net.parameters(), lr=0.05) for net in nets]
+for x in torch.randn(4, 16, 6):
+    outs = [net(x) for net in nets]
+    for i, opt in enumerate(opts):
+        loss = F.cross_entropy(outs[i], torch.zeros(16, dtype=torch.long))
+        apart = 0.0
+        for j in range(2):
+            if j != i:
+                logs = F.log_softmax(outs[i], 1)
+                other = outs[j].detach()
+                wanted = F.softmax(other, 1)
+                apart += F.kl_div(logs, wanted, reduction="batchmean")
+        opt.zero_grad()
+        (loss + apart).backward()
+        opt.step()
+""",
 }

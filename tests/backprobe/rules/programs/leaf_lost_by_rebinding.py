@@ -65,4 +65,65 @@ for _ in range(2):
     with torch.no_grad():
         delta = delta + 0.1 * delta.grad.sign()  # <- BP102
 """,
+    "the moved leaf has a name of its own before it is bounded": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+for p in net.parameters():
+    p.requires_grad_(False)
+
+def attack(images):
+    delta = torch.zeros_like(images, requires_grad=True)
+    for _ in range(3):
+        net(images + delta).sum().backward()
+        with torch.no_grad():
+            step = 0.1 * delta.grad.sign()
+            moved = delta + step
+            delta = moved.clamp(-0.3, 0.3)  # <- BP102
+    return images + delta.detach()
+
+attack(torch.rand(5, 4))
+""",
+    "the moved leaf has a name of its own and is copied back": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+for p in net.parameters():
+    p.requires_grad_(False)
+
+def attack(images):
+    delta = torch.zeros_like(images, requires_grad=True)
+    for _ in range(3):
+        net(images + delta).sum().backward()
+        with torch.no_grad():
+            step = 0.1 * delta.grad.sign()
+            moved = delta + step
+            delta.copy_(moved.clamp(-0.3, 0.3))
+            delta.grad.zero_()
+    return images + delta.detach()
+
+attack(torch.rand(5, 4))
+""",
+    "the moved leaf has a name of its own and becomes a leaf": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+for p in net.parameters():
+    p.requires_grad_(False)
+
+def attack(images):
+    delta = torch.zeros_like(images, requires_grad=True)
+    for _ in range(3):
+        net(images + delta).sum().backward()
+        with torch.no_grad():
+            step = 0.1 * delta.grad.sign()
+            moved = delta + step
+            delta = moved.clamp(-0.3, 0.3).requires_grad_()
+    return images + delta.detach()
+
+attack(torch.rand(5, 4))
+""",
 }
