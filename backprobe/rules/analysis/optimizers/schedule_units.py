@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import handed_in
-from backprobe.rules.analysis.source.scopes import Function, names, scope_of, target_names
+from backprobe.rules.analysis.source.scopes import Function, Scope, assigned, names, scope_of
 from backprobe.rules.analysis.source.syntax import Tree, parts_of, site_at, site_of, statement_at, tree_of, trees
 from backprobe.rules.analysis.training.enclosing_loops import Loop, enclosing_loops
 from backprobe.rules.framework.tables import table
@@ -99,7 +99,7 @@ def _sources(record: Record, site: Site, part: ast.AST, depth: int) -> Iterator[
 
 
 def _values(
-    record: Record, site: Site, tree: Tree, scope: ast.AST, read: ast.Name | ast.Attribute
+    record: Record, site: Site, tree: Tree, scope: Scope, read: ast.Name | ast.Attribute
 ) -> Iterator[tuple[ast.expr, Site]]:
     """What gives a name its value: the assignments in sight, else what was handed in; of an attribute any of it."""
     found = False
@@ -114,15 +114,14 @@ def _values(
 
 
 def _assignments_in_sight(
-    record: Record, tree: Tree, scope: ast.AST, read: ast.Name | ast.Attribute
+    record: Record, tree: Tree, scope: Scope, read: ast.Name | ast.Attribute
 ) -> Iterator[ast.Assign]:
     """Those to an attribute of that text in any file; those to a name in a function and in its module."""
     if isinstance(read, ast.Attribute):
         yield from _attributes_assigned(record).get(ast.unparse(read), ())
         return
-    for one in _names_assigned(record).get((tree.module, read.id), ()):
-        if scope_of(tree, one) in (scope, tree.module):
-            yield one
+    for around in dict.fromkeys((scope, tree.module)):
+        yield from assigned(record).get((around, read.id), ())
 
 
 @table
@@ -132,17 +131,6 @@ def _attributes_assigned(record: Record) -> dict[str, list[ast.Assign]]:
     for one in (one for tree in trees(record).values() for one in _assignments(tree)):
         for text in dict.fromkeys(ast.unparse(target) for target in one.targets if isinstance(target, ast.Attribute)):
             found[text].append(one)
-    return found
-
-
-@table
-def _names_assigned(record: Record) -> dict[tuple[ast.Module, str], list[ast.Assign]]:
-    """The assignments to each plain name, by file."""
-    found: defaultdict[tuple[ast.Module, str], list[ast.Assign]] = defaultdict(list)
-    for tree in trees(record).values():
-        for one in _assignments(tree):
-            for name in dict.fromkeys(name for target in one.targets for name in target_names(target)):
-                found[tree.module, name].append(one)
     return found
 
 

@@ -134,7 +134,7 @@ def spelled_out(record: Record, tree: Tree, value: ast.expr) -> ast.expr:
             not rows
             or not isinstance(rows[0].targets[0], ast.Name)
             or rows[0].lineno >= value.lineno
-            or tree.parents.get(rows[0]) not in tree.ancestors(value)
+            or not _is_around(tree, tree.parents.get(rows[0]), value)
         ):
             break
         value = rows[0].value
