@@ -227,7 +227,7 @@ def _of_modules(record: Record) -> Iterator[Finding]:
     modules: dict[str, Module] = {}
     for row in record.modules:
         if row.user_code and row.module in called and record.backward_calls:
-            modules.setdefault(row.cls, row)
+            modules.setdefault(row.cls.rpartition(".")[2], row)
     if not modules or any(_is_called(tree.module) for tree in trees(record).values()):
         return
     for source, tree in trees(record).items():

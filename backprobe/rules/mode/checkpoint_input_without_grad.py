@@ -133,7 +133,7 @@ def _robbed(record: Record, calls: list[WatchedCall]) -> list[int]:
             owner, _, function = ("" if site is None else site_of(record, site).function).rpartition(".")
             if site in sites or function in handed or owner.rpartition(".")[2] in classes:
                 ran.add(one.module)
-                classes |= {modules[one.module].cls} if modules[one.module].user_code else set()
+                classes |= {modules[one.module].cls.rpartition(".")[2]} if modules[one.module].user_code else set()
     return [leaf for leaf in wanted(record) if ran.intersection(owners(record).get(leaf, ()))]
 
 

@@ -190,9 +190,11 @@ def _built_at(record: Record, module: Module, around: Module) -> int | None:
         node
         for tree in trees(record).values()
         for cls in tree.nodes
-        if isinstance(cls, ast.ClassDef) and cls.name == around.cls
+        if isinstance(cls, ast.ClassDef) and cls.name == around.cls.rpartition(".")[2]
         for node in ast.walk(cls)
-        if isinstance(node, ast.Expr) and _holder(node) is not None and module.cls in _called_in(node)
+        if isinstance(node, ast.Expr)
+        and _holder(node) is not None
+        and module.cls.rpartition(".")[2] in _called_in(node)
     ]
     place = site_at(record, found[0]) if len(found) == 1 else None
     return None if place is None else place.site
@@ -209,7 +211,7 @@ def _given_by_function(record: Record, built: int, around: Module) -> tuple[int 
         return None, None
     returned = _kind(node.value) if isinstance(node, ast.Return) else None
     found: list[tuple[int, tuple[str, bool]]] = []
-    classes = (one for one in tree.nodes if isinstance(one, ast.ClassDef) and one.name == around.cls)
+    classes = (one for one in tree.nodes if isinstance(one, ast.ClassDef) and one.name == around.cls.rpartition(".")[2])
     for one in (part for cls in classes for part in ast.walk(cls) if isinstance(part, ast.Assign | ast.Expr)):
         named = (part for part in ast.walk(one) if isinstance(part, ast.Name | ast.Attribute))
         held = _holder(one)

@@ -78,7 +78,7 @@ def _defaults(record: Record, module: Module, number: int) -> Iterator[tuple[str
     plain = [*function.args.posonlyargs, *function.args.args]
     skipped = 1 if isinstance(around, ast.ClassDef) else 0
     for argument, default, place in _arguments(function, plain):
-        is_made = isinstance(default, ast.Call) and last_name(default.func) == module.cls
+        is_made = isinstance(default, ast.Call) and last_name(default.func) == module.cls.rpartition(".")[2]
         if is_made and argument in read and not any(_gives(one, argument, place - skipped) for one in uses):
             yield argument, default
 

@@ -95,7 +95,7 @@ def entered(record: Record) -> dict[ast.Call, list[tuple[int, Function]]]:
             continue
         seen.add((call.module, call.site))
         written = expressions_of(record, call) if module is not None and module.user_code else None
-        for function in methods.get(module.cls, ()) if module is not None else ():
+        for function in methods.get(module.cls.rpartition(".")[2], ()) if module is not None else ():
             for part in written[1] if written is not None else ():
                 if isinstance(part, ast.Call) and function not in found[part]:
                     found[part].append(function)

@@ -156,7 +156,7 @@ def parts_of_class(record: Record, module: int) -> tuple[int, ...]:
 
     None where the class was made more than once: which parts belong to which is not known then.
     """
-    cls = next((one.cls for one in record.modules if one.module == module and one.user_code), None)
+    cls = next((one.cls.rpartition(".")[2] for one in record.modules if one.module == module and one.user_code), None)
     return () if cls is None else _parts(record).get(cls, ())
 
 

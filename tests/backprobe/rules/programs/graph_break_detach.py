@@ -601,4 +601,40 @@ for x in torch.randn(4, 16, 6):
         (loss + apart).backward()
         opt.step()
 """,
+    "the classes are a function's": """
+import torch
+from torch import nn
+
+def main():
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(4, 6, batch_first=True)
+
+        def forward(self, x):
+            out, _ = self.rnn(x)
+            return out
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.head, self.kept = Encoder(), nn.Linear(6, 2), None
+
+        def encode(self, x):
+            memory = self.encoder(x)
+            self.kept = memory.detach()  # <- BP601
+            return self.kept
+
+        def forward(self, x):
+            return self.head(self.encode(x))
+
+    net = Tagger()
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for x in torch.randn(4, 5, 3, 4):
+        opt.zero_grad()
+        net(x).pow(2).mean().backward()
+        opt.step()
+
+main()
+""",
 }
