@@ -98,7 +98,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import handed_in
 from backprobe.rules.analysis.graph.detaching_edits import handed_without, is_read_as_tensor, number_of
@@ -117,8 +117,10 @@ from backprobe.rules.analysis.graph.retained_values import (
 )
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import summands
+from backprobe.rules.analysis.source.assignments import last_assigned
 from backprobe.rules.analysis.source.named_values import reads_with_default, tensor_named
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of, value_of
+from backprobe.rules.analysis.source.scopes import names, scope_of
+from backprobe.rules.analysis.source.syntax import number_at, region_in, site_at, site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Edit, Finding, Fix
@@ -158,7 +160,7 @@ def check(record: Record) -> Iterator[Finding]:
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
         kept = kept or (results_kept(record, site.site, turns) if "[" in name else [])
-        taken = _innermost([one for one in operands(record, site, value, turns[-1] - 1) if one.name != name], value)
+        taken = _innermost(_taken(record, site, name, value, turns[-1] - 1), value)
         if kept and is_walked_after(record, kept[0][1], kept[0][0]):
             kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
         if len(kept) >= LEAST and not any(is_walked_after(record, tensor, moment) for moment, tensor in kept):
@@ -172,8 +174,51 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
         return ast.unparse(node.target), node.value
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         name = ast.unparse(node.targets[0])
-        return (name, node.value) if name in site.reads or reads_with_default(node.value, name) else None
+        reads = name in site.reads or reads_with_default(node.value, name) or _before(record, site, name, node.value)
+        return (name, node.value) if reads else None
     return None
+
+
+_DEPTH: Final = 3
+"""Names that are followed one after another to what they were assigned."""
+
+
+def _before(record: Record, site: Site, name: str, value: ast.expr, depth: int = _DEPTH) -> dict[ast.expr, ast.Assign]:
+    """What an expression reads that is made of the old value: `t` of `mean = t + loss`, after `t = 0.9 * mean`."""
+    tree, found = tree_of(record, site), dict[ast.expr, ast.Assign]()
+    for part in ast.walk(value):
+        given = last_assigned(record, tree, part) if tree is not None and isinstance(part, ast.Name) else None
+        row = None if given is None else site_at(record, given)
+        if isinstance(part, ast.Name) and given is not None and row is not None and depth > 0:
+            further = _before(record, site, name, given.value, depth - 1)
+            if further or name in row.reads:
+                found |= {part: given, **further}
+    return found
+
+
+def _taken(record: Record, site: Site, name: str, value: ast.expr, moment: int) -> list[Operand]:
+    """What goes in beside the old value: of a product that only this statement reads its tracked factor."""
+    found: list[Operand] = []
+    old = _before(record, site, name, value)
+    for one in [*operands(record, site, value, moment)]:
+        given = old.get(one.part)
+        product = _only_for(record, site, one.part) if given is None and name not in site.reads else None
+        inner = [] if product is None else [*operands(record, site, product.value, moment)]
+        if given is not None:
+            found += _taken(record, site, name, given.value, moment)
+        else:
+            found += inner if len(inner) == 1 else [one]
+    return [one for one in found if one.name != name]
+
+
+def _only_for(record: Record, site: Site, part: ast.expr) -> ast.Assign | None:
+    """The operation whose value has a name for the one statement that reads it."""
+    tree = tree_of(record, site)
+    if tree is None or not isinstance(part, ast.Name):
+        return None
+    given, loads = last_assigned(record, tree, part), names(record)[site.source].loads
+    is_read_once = len(loads.get((scope_of(tree, part), part.id), ())) == 1
+    return given if given is not None and is_read_once and isinstance(given.value, ast.BinOp) else None
 
 
 def _summed(
@@ -234,8 +279,8 @@ def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple
 def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int, results: frozenset[int]) -> bool:
     """The statement itself made the new value of the old one, or changed it in place: a list may bear the name too.
 
-    Several objects may take turns at `self.sum = self.sum + value`. Names do not tell them apart, so an older result of
-    the statement counts as well as the last one.
+    Or a statement before made a part of it of the old one. Several objects may take turns at
+    `self.sum = self.sum + value`. Names do not tell them apart, so an older result of the statement counts as well.
 
     Args:
         results: All that the statement gave that name.
@@ -245,7 +290,18 @@ def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int, re
         return any(row.site == site.site for row in index.inplace_of[tensor])
     rows = [row for row in index.bindings_of[tensor] if row.name == name and row.site == site.site]
     made_of_older = any(parent in results and parent < tensor for row in rows for parent in row.parents)
-    return made_of_older or (bool(rows) and before in undetached_from(record, tensor))
+    if made_of_older or (bool(rows) and before in undetached_from(record, tensor)):
+        return True
+    value = value_of(statement(record, site))
+    given = () if value is None or not rows else _before(record, site, name, value).values()
+    through, seen, waiting = {number_at(record, one) for one in given}, {tensor}, [tensor] if given else []
+    while waiting:
+        made = undetached_from(record, waiting.pop())
+        if made & {before, *results} - {tensor}:
+            return True
+        waiting += [one for one in made - seen if any(row.site in through for row in index.bindings_of[one])]
+        seen |= made
+    return False
 
 
 def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:

@@ -140,7 +140,7 @@ def _blocks_the_past(record: Record, tree: Tree, call: ast.Call) -> bool:
         return half == "lower"
     if not any(isinstance(part, ast.Call) and last_name(part.func) in ("ones", "ones_like") for part in inner):
         return False
-    blocked = {one for one in _uses(record, tree, call, ones=True) if one is not None}
+    blocked = {one for one in _uses(record, tree, call, set(), ones=True) if one is not None}
     wanted = half == "lower"
     return blocked == {wanted}
 
@@ -168,12 +168,18 @@ def _assigned(tree: Tree, name: ast.Name) -> Iterator[ast.expr]:
             yield part.value
 
 
-def _uses(record: Record, tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterator[bool | None]:
+def _uses(
+    record: Record, tree: Tree, start: ast.expr, seen: set[tuple[ast.expr, bool]], *, ones: bool
+) -> Iterator[bool | None]:
     """At each use of a mask whether what was 1 in the triangle is blocked; None where that is not known.
 
     Args:
+        seen: Where the mask was read before, and what was true of it: names may be assigned to each other in a circle.
         ones: What was 1 is true of the expression; False: it was turned round on the way.
     """
+    if (start, ones) in seen:
+        return
+    seen.add((start, ones))
     inner: ast.expr = start
     for above in tree.ancestors(start):
         if isinstance(above, ast.Attribute) and above.attr in ("T", "mT"):
@@ -188,17 +194,17 @@ def _uses(record: Record, tree: Tree, start: ast.expr, *, ones: bool, depth: int
                 yield None
                 return
         elif isinstance(above, ast.Call):
-            for load in _buffer_loads(tree, above, inner) if depth == 0 else ():
-                yield from _uses(record, tree, load, ones=ones, depth=1)
+            for load in _buffer_loads(tree, above, inner):
+                yield from _uses(record, tree, load, seen, ones=ones)
             yield _blocks_in(tree, above, inner, ones=ones, modules=attention_at(record, tree, above))
             return
         elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Invert):
             ones = not ones
         elif isinstance(above, ast.Compare):
             ones = ones if _is_true_of_ones(above) else not ones
-        elif isinstance(above, ast.Assign) and depth == 0 and len(above.targets) == 1:
+        elif isinstance(above, ast.Assign) and len(above.targets) == 1:
             for load in _loads(tree, above.targets[0]):
-                yield from _uses(record, tree, load, ones=ones, depth=1)
+                yield from _uses(record, tree, load, seen, ones=ones)
             return
         elif not isinstance(above, ast.Subscript):
             yield None

@@ -109,7 +109,7 @@ def check(record: Record) -> Iterator[Finding]:
             )
     averaged: dict[int, list[int]] = {}
     for row in record.operations:
-        if row.function in (".mean", "torch.mean") and row.shape == () and _is_averaged_advantage(record, row):
+        if row.function.rpartition(".")[2] == "mean" and row.shape == () and _is_averaged_advantage(record, row):
             averaged.setdefault(row.statement, []).append(row.moment or 0)
     for site, moments in averaged.items():
         if len(moments) >= LEAST:

@@ -105,6 +105,7 @@ RULE = Rule(
     needs=("binding", "backward", "node", "site"),
 )
 
+_HOLDS: Final = (ast.Name, ast.Attribute)
 _ZEROS: Final = frozenset({"zeros", "zeros_like", "new_zeros"})
 
 
@@ -115,13 +116,13 @@ def check(record: Record) -> Iterator[Finding]:
     for site in record.sites:
         node = statement(record, site) if site.kind == "assign" else None
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
+        if not isinstance(node, ast.Assign) or not isinstance(target, _HOLDS):
             continue
-        tree, rows = tree_of(record, site), _tracked(record).get(site.site, [])
-        if target.id not in roots and not any(row.tensor in walked for row in rows):
+        tree, rows, name = tree_of(record, site), _tracked(record).get(site.site, []), ast.unparse(target)
+        if name not in roots and not any(row.tensor in walked for row in rows):
             continue  # a helper that returns it gives the root another name
-        if tree is not None and len(rows) > len(record.backward_calls) and _is_replaced(tree, node, target.id):
-            yield _finding(record, site, node, target.id, rows)
+        if tree is not None and len(rows) > len(record.backward_calls) and _is_replaced(tree, node, name):
+            yield _finding(record, site, node, name, rows)
 
 
 @table
@@ -139,8 +140,7 @@ def _is_replaced(tree: Tree, node: ast.Assign, name: str) -> bool:
     loop = next(iter(tree.ancestors(node)), None)
     if not isinstance(loop, ast.For) or any(isinstance(part, ast.Break | ast.Return) for part in ast.walk(loop)):
         return False
-    parts = (part for part in ast.walk(loop) if isinstance(part, ast.Name) and part.id == name)
-    if any(isinstance(part.ctx, ast.Load) for part in parts) or _is_of_state(loop, node):
+    if name in _loaded(loop) or _is_of_state(loop, node):
         return False
     around = next(iter(tree.ancestors(loop)), None)
     body = next((part for part in _bodies(around) if loop in part), None)
@@ -148,28 +148,29 @@ def _is_replaced(tree: Tree, node: ast.Assign, name: str) -> bool:
         return False
     at = body.index(loop)
     return any(_sets_to_zero(one, name) for one in body[:at]) and not any(
-        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
-        for one in body[_last_zero(body[:at], name) : at]
-        for part in ast.walk(one)
+        name in _loaded(one) for one in body[_last_zero(body[:at], name) : at]
     )
 
 
 def _is_of_state(loop: ast.For, node: ast.Assign) -> bool:
     """All that changes from turn to turn in it are states that each turn makes of the one before: the last has all."""
-    stored = {part.id for part in ast.walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    stored = {
+        ast.unparse(part) for part in ast.walk(loop) if isinstance(part, _HOLDS) and isinstance(part.ctx, ast.Store)
+    }
     used = stored & _loaded(node.value)
     carried = {
-        target.id
+        ast.unparse(target)
         for part in ast.walk(loop)
         if isinstance(part, ast.Assign)
         for target in part.targets
-        if isinstance(target, ast.Name) and target.id in _loaded(part.value)
+        if isinstance(target, _HOLDS) and ast.unparse(target) in _loaded(part.value)
     }
     return bool(used) and used <= carried
 
 
 def _loaded(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+    """The names and attributes that a part of the source reads, as written."""
+    return {ast.unparse(part) for part in ast.walk(node) if isinstance(part, _HOLDS) and isinstance(part.ctx, ast.Load)}
 
 
 def _bodies(node: ast.AST | None) -> Iterator[list[ast.stmt]]:
@@ -186,7 +187,7 @@ def _last_zero(body: list[ast.stmt], name: str) -> int:
 def _sets_to_zero(node: ast.stmt, name: str) -> bool:
     """`loss = 0`, `loss = 0.0`, `loss = torch.zeros(())`, `loss = torch.tensor(0.0)`."""
     if not isinstance(node, ast.Assign) or not any(
-        isinstance(one, ast.Name) and one.id == name for one in node.targets
+        isinstance(one, _HOLDS) and ast.unparse(one) == name for one in node.targets
     ):
         return False
     value = node.value

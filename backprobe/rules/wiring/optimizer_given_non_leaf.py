@@ -90,7 +90,7 @@ def _finding(record: Record, raised: Raised, number: int) -> Finding:
     call = optimizer_call(record, site)
     argument = None if call is None else parameters_argument(call)
     given = None if argument is None else _given(record, argument, raised.moment or 0, site.function)
-    given = given or _kept_in_object(record, raised.moment or 0)
+    given = given or _kept_in_object(record, raised.moment or 0, site.function)
     what = "One of the tensors" if given is None else f"`{given.name}`"
     made = None if given is None else lookup(record).tensors[given.tensor]
     came = (
@@ -98,8 +98,8 @@ def _finding(record: Record, raised: Raised, number: int) -> Finding:
         if made is None
         else f"it is the result of an operation{_how(made.created_how)}"
     )
-    leaf = None if given is None else _leaf(record, given)
-    born = _born(record, given) if given is not None and leaf is None else None
+    leaf = None if given is None else _leaf(record, given, site.function)
+    born = _born(record, given, site.function) if given is not None and leaf is None else None
     instead = "the tensor that it was computed from" if leaf is None else f"`{leaf}`"
     region = None if argument is None or born is not None else region_in(record, site.source, argument)
     return told(
@@ -127,16 +127,22 @@ def _related(given: Binding | None, number: int, born: int | None) -> tuple[tupl
     return () if given is None else ((f"`{given.name}` is computed here", given.site),)
 
 
-def _born(record: Record, given: Binding) -> int | None:
-    """Where it was computed from a leaf that no name holds, `torch.randn(3, requires_grad=True) * 0.1`.
+def _born(record: Record, given: Binding, function: str) -> int | None:
+    """Where it was computed from a leaf that no name in sight holds, `torch.randn(3, requires_grad=True) * 0.1`.
 
     There is no other tensor that the optimizer could be given, so that expression is to be changed.
     """
     row = lookup(record).tensors[given.tensor]
     leaves = _leaves(record, given.tensor)
-    if not leaves or any(one in lookup(record).bindings_of for one in leaves):
+    if not leaves or any(_names_in_sight(record, one, function) for one in leaves):
         return None
     return given.site if row.site is None else row.site
+
+
+def _names_in_sight(record: Record, leaf: int, function: str) -> list[str]:
+    """The names of a leaf that the function which builds the optimizer can read: not those of a helper's own."""
+    rows = lookup(record).bindings_of[leaf]
+    return [row.name for row in rows if row.function in (function, "<module>") or "." in row.name]
 
 
 def _leaves(record: Record, tensor: int) -> frozenset[int]:
@@ -144,12 +150,13 @@ def _leaves(record: Record, tensor: int) -> frozenset[int]:
     return frozenset() if made is None else leaves_behind(record, made.node)
 
 
-def _kept_in_object(record: Record, moment: int) -> Binding | None:
-    """An attribute that held a result of an unnamed leaf then: `self.u`, behind `model.parameters()`."""
+def _kept_in_object(record: Record, moment: int, function: str) -> Binding | None:
+    """An attribute that held a result of such a leaf then: `self.u`, behind `model.parameters()`."""
     for row in record.bindings:
         if row.moment <= moment and "." in row.name and lookup(record).tensors[row.tensor].fqn is None:
             state = state_at(record, row.tensor, moment)
-            if state is not None and not state.is_leaf and state.requires_grad and _born(record, row) is not None:
+            is_result = state is not None and not state.is_leaf and state.requires_grad
+            if is_result and _born(record, row, function) is not None:
                 return row
     return None
 
@@ -173,12 +180,12 @@ def _given(record: Record, argument: ast.expr, moment: int, function: str) -> Bi
     return None
 
 
-def _leaf(record: Record, given: Binding) -> str | None:
-    """The name of the one leaf that requires grad and that the tensor was computed from."""
+def _leaf(record: Record, given: Binding, function: str) -> str | None:
+    """The name of the one leaf that requires grad and that the tensor was computed from, where it is in sight."""
     leaves: set[str] = set()
     for parent in given.parents:
         state = state_at(record, parent, given.moment)
-        bound = lookup(record).bindings_of[parent]
+        bound = _names_in_sight(record, parent, function)
         if state is not None and state.is_leaf and state.requires_grad and bound:
-            leaves.add(bound[-1].name)
+            leaves.add(bound[-1])
     return leaves.pop() if len(leaves) == 1 else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.optimizers.parameter_lists import optimizer_call, parameters_argument
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.assignments import last_assigned
 from backprobe.rules.analysis.source.scopes import Function, parameters_of, scope_of, scope_of_class
 from backprobe.rules.analysis.source.syntax import number_at, site_of, statement_at, tree_of, trees
 from backprobe.rules.analysis.training.enclosing_loops import called_from
@@ -83,7 +84,9 @@ def was_given_the_model(record: Record, built: int, done: int) -> bool:
             targets = part.targets[0].elts if isinstance(part.targets[0], ast.Tuple) else part.targets
             pairs = zip(targets, values, strict=False)
             given |= {ast.unparse(one) for one, value in pairs if isinstance(value, ast.Name) and value.id in given}
-    read = (part for part in ast.walk(argument) if isinstance(part, ast.Name | ast.Attribute))
+    listed = last_assigned(record, tree, argument) if isinstance(argument, ast.Name) else None
+    whole = argument if listed is None else listed.value
+    read = (part for part in ast.walk(whole) if isinstance(part, ast.Name | ast.Attribute))
     return any(ast.unparse(part) in given for part in read)
 
 

@@ -8,14 +8,14 @@ Each expression is read once, however often it is asked for: names that a loop f
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.scopes import Function, Scope, scope_of, target_names
-from backprobe.rules.analysis.source.syntax import Tree, site_at, trees
+from backprobe.rules.analysis.source.syntax import Tree, blocks, site_at, trees
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
 
@@ -177,3 +177,43 @@ def _leading(record: Record) -> set[_Name]:
 def _reads(given: Given) -> Iterator[_Name]:
     yield from ((given.scope, name) for name in given.names)
     yield from given.called
+
+
+def last_assigned(record: Record, tree: Tree, name: ast.Name) -> ast.Assign | None:
+    """The plain assignment `t = f(x)` that gave a name its value where it is read; None where another one may have.
+
+    It stands before that in the same function, in the block of the read or in one around it.
+    """
+    rows = _stores(record).get((scope_of(tree, name), name.id), [])
+    around = [*tree.ancestors(name)]
+    own = next(one for one in around if isinstance(one, ast.stmt))
+    at = bisect_left(rows, _position(own), key=_position) - 1
+    given = tree.parents[rows[at]] if at >= 0 else None
+    if not isinstance(given, ast.Assign) or rows[at] not in given.targets:
+        return None
+    above = tree.parents[given]
+    if above not in around:
+        return None
+    inner = around[: around.index(above)]
+    beside = [block for block in blocks(above) if given in block]
+    if not beside or inner[-1] not in beside[0]:
+        return None
+    ends = [one.end_lineno or 0 for one in inner if isinstance(one, ast.For | ast.While)]
+    if ends and any(row.lineno <= ends[-1] for row in rows[at + 1 :]):
+        return None  # in a turn before
+    return given
+
+
+def _position(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+@table
+def _stores(record: Record) -> dict[tuple[Scope, str], list[ast.Name]]:
+    """Where each function binds a name, in the order of the lines."""
+    found: defaultdict[tuple[Scope, str], list[ast.Name]] = defaultdict(list)
+    for tree in trees(record).values():
+        for node in tree.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found[scope_of(tree, node), node.id].append(node)
+    return {key: sorted(rows, key=_position) for key, rows in found.items()}

@@ -95,12 +95,13 @@ def _saved(record: Record) -> frozenset[tuple[int | None, int | None]]:
 
 @table
 def _sites_that_write(record: Record) -> dict[int, set[int]]:
-    """The statements that change a memory in place."""
+    """The statements that change a memory in place: a call whose function did, as was seen there, is none."""
     found: dict[int, set[int]] = {}
+    writers: dict[tuple[int, int], int] = {}
     for event in record.inplace_events:
         storage = lookup(record).tensors[event.tensor].storage
         if storage is not None and event.site is not None and event.done_by == "statement":
-            found.setdefault(storage, set()).add(event.site)
+            found.setdefault(storage, set()).add(writers.setdefault((storage, event.version_after), event.site))
     return found
 
 

@@ -283,4 +283,67 @@ class Model(nn.Module):
         return self.out(scores.softmax(-1) @ self.v(x))
 """
     + TRAIN,
+    "each step to the buffer has a name of its own": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        full = torch.ones(9, 9)
+        lower = torch.tril(full, diagonal=-1)  # <- BP866
+        hidden = lower.bool()
+        self.register_buffer("hidden", hidden)
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        mask = self.hidden[:n, :n]
+        return self.out(self.layer(x, src_mask=mask))
+"""
+    + TRAIN,
+    "each step to the buffer has a name of its own, and one turns it round": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        full = torch.ones(9, 9)
+        lower = torch.tril(full)
+        seen = lower.bool()
+        hidden = ~seen
+        self.register_buffer("hidden", hidden)
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        mask = self.hidden[:n, :n]
+        return self.out(self.layer(x, src_mask=mask))
+"""
+    + TRAIN,
+    "it is turned round under the same name": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.score = nn.Linear(8, 8)
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        mask = torch.tril(torch.ones(n, n))
+        mask = mask.bool()
+        mask = ~mask
+        scores = self.score(x).matmul(x.transpose(1, 2)).masked_fill(mask, float("-inf"))
+        return self.out(scores.softmax(-1) @ x)
+"""
+    + TRAIN,
 }

@@ -39,4 +39,42 @@ for _ in range(4):
     loss.backward()
     optimizer.step()
 """,
+    "advantages have a name before they are averaged": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+actor, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=1e-3)
+for _ in range(4):
+    states, rewards, taken = torch.randn(8, 4), torch.randn(8), torch.randint(0, 3, (8,))
+    values = critic(states).squeeze(1)
+    log_probs = F.log_softmax(actor(states), dim=1)
+    advantages = rewards - values.detach()
+    middle = advantages.mean()  # <- BP846
+    gains = middle * log_probs[range(8), taken]
+    loss = F.mse_loss(values, rewards) - gains.mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "right: the mean of named advantages is taken off": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+actor, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=1e-3)
+for _ in range(4):
+    states, rewards, taken = torch.randn(8, 4), torch.randn(8), torch.randint(0, 3, (8,))
+    values = critic(states).squeeze(1)
+    log_probs = F.log_softmax(actor(states), dim=1)
+    advantages = rewards - values.detach()
+    middle = advantages.mean()
+    gains = (advantages - middle) * log_probs[range(8), taken]
+    loss = F.mse_loss(values, rewards) - gains.mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

@@ -35,6 +35,52 @@ PROGRAMS = {
     "looked up with a default, and kept without its history": _LOOP.format(
         line="sums['total'] = sums.get('total', 0) + loss.detach()"
     ),
+    "each half of the average has a name of its own": SHAPES
+    + """
+class Meter:
+    def __init__(self, keep=0.9):
+        self.keep, self.value = keep, None
+
+    def update(self, x):
+        if self.value is None:
+            self.value = x
+        else:
+            old = self.keep * self.value
+            weight = 1 - self.keep
+            new = weight * x
+            self.value = old + new
+
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+meter = Meter()
+for _ in range(8):
+    loss = net(torch.randn(8, 6)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    meter.update(loss)  # <- BP304
+print(float(meter.value))
+""",
+    "the new sum has a name of its own before it is kept": _LOOP.format(
+        line="""so_far = 0.9 * model.total
+    more = so_far + loss.sqrt()
+    model.total = more  # <- BP304"""
+    ).replace("model = nn.Linear(4, 1)", "model = nn.Linear(4, 1)\nmodel.total = torch.zeros(())"),
+    "each half of the average has a name of its own, without its history": _LOOP.format(
+        line="""old = 0.9 * model.total
+    new = 0.1 * loss.detach()
+    model.total = old + new"""
+    ).replace("model = nn.Linear(4, 1)", "model = nn.Linear(4, 1)\nmodel.total = torch.zeros(())"),
+    "the old value has a name of its own, and is cut off there": _LOOP.format(
+        line="""old = 0.9 * model.total.detach()
+    new = 0.1 * loss
+    model.total = old + new"""
+    ).replace("model = nn.Linear(4, 1)", "model = nn.Linear(4, 1)\nmodel.total = torch.zeros(())"),
+    "what is bound anew in each turn is changed once more": _LOOP.format(
+        line="""model.total = loss.sqrt()
+    half = 0.5 * model.total
+    model.total = half + loss"""
+    ),
     "the last one only": _LOOP.format(line="model.total = getattr(model, 'offset', 0) + loss"),
     "a test loss that grows with its history, in a class": SHAPES
     + """

@@ -118,4 +118,72 @@ for step in range(4):
     opt.step()
     print(step, loss.item())
 """,
+    "the sum is an attribute": """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self):
+        self.trunk = nn.Linear(4, 8)
+        self.heads = nn.ModuleDict({"a": nn.Linear(8, 1), "b": nn.Linear(8, 1)})
+        self.optimizer = torch.optim.Adam([*self.trunk.parameters(), *self.heads.parameters()], lr=0.01)
+
+    def step(self, x):
+        self.loss = torch.zeros(())
+        for name, head in self.heads.items():
+            error = head(self.trunk(x)) - x[:, :1]
+            self.loss = error.pow(2).mean()  # <- BP820
+        self.optimizer.zero_grad()
+        self.loss.backward()
+        self.optimizer.step()
+
+trainer = Trainer()
+for step in range(4):
+    trainer.step(torch.randn(6, 4))
+""",
+    "right: the sum is an attribute, and each turn adds to it": """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self):
+        self.trunk = nn.Linear(4, 8)
+        self.heads = nn.ModuleDict({"a": nn.Linear(8, 1), "b": nn.Linear(8, 1)})
+        self.optimizer = torch.optim.Adam([*self.trunk.parameters(), *self.heads.parameters()], lr=0.01)
+
+    def step(self, x):
+        self.loss = torch.zeros(())
+        for name, head in self.heads.items():
+            error = head(self.trunk(x)) - x[:, :1]
+            self.loss = self.loss + error.pow(2).mean()
+        self.optimizer.zero_grad()
+        self.loss.backward()
+        self.optimizer.step()
+
+trainer = Trainer()
+for step in range(4):
+    trainer.step(torch.randn(6, 4))
+""",
+    "right: an attribute is read in the loop": """
+import torch
+from torch import nn
+
+class Search:
+    def __init__(self):
+        self.net = nn.Linear(4, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def step(self):
+        self.loss = torch.zeros(())
+        for start in range(3):
+            self.loss = self.net(torch.randn(6, 4)).pow(2).mean()
+            self.optimizer.zero_grad()
+            self.loss.backward()
+            self.optimizer.step()
+        self.loss.detach().sqrt()
+
+search = Search()
+for step in range(3):
+    search.step()
+""",
 }

@@ -500,6 +500,76 @@ fit = Fit(net)
 net.head = nn.Linear(6, 3)  # <- BP702
 fit()
 """,
+    "a trainer lists the parameters under a name before the head is changed": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def widen(self, classes):
+        self.head = nn.Linear(6, classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+class Fit:
+    def __init__(self, model):
+        self.model = model
+        learned = [p for p in self.model.parameters() if p.requires_grad]
+        self.optim = torch.optim.SGD(learned, lr=0.1)
+
+    def __call__(self):
+        for x in torch.randn(3, 8, 4):
+            self.optim.zero_grad()
+            self.model(x).pow(2).mean().backward()
+            self.optim.step()
+
+
+net = Net()
+fit = Fit(net)
+net.head = nn.Linear(6, 3)  # <- BP702
+fit()
+""",
+    "a trainer lists the parameters under a name after the head was changed": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def widen(self, classes):
+        self.head = nn.Linear(6, classes)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+class Fit:
+    def __init__(self, model):
+        self.model = model
+        learned = [p for p in self.model.parameters() if p.requires_grad]
+        self.optim = torch.optim.SGD(learned, lr=0.1)
+
+    def __call__(self):
+        for x in torch.randn(3, 8, 4):
+            self.optim.zero_grad()
+            self.model(x).pow(2).mean().backward()
+            self.optim.step()
+
+
+net = Net()
+net.head = nn.Linear(6, 3)
+fit = Fit(net)
+fit()
+""",
     "a parameter that could be written in place": """
 import torch
 from torch import nn

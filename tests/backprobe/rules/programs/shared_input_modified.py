@@ -446,4 +446,55 @@ for epoch in range(3):
         net(x).pow(2).mean().backward()
         optimizer.step()
 """,
+    "what a helper changes has a name of its own before it is trained on": """
+import torch
+from torch import nn
+
+def corrupt(x):
+    noise = torch.randn_like(x)
+    x += 0.3 * noise  # <- BP469
+    return x
+
+torch.manual_seed(0)
+net, data = nn.Linear(5, 5), torch.randn(40, 5)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(8):
+    for i in range(0, 40, 8):
+        clean = data[i : i + 8]
+        goal = clean.clone()
+        noisy = corrupt(clean)
+        out = net(noisy)
+        loss = nn.functional.mse_loss(out, goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "what a helper changes another one changes back": """
+import torch
+from torch import nn
+
+def corrupt(x, noise):
+    x += noise
+    return x
+
+def restore(x, noise):
+    x -= noise
+    return x
+
+torch.manual_seed(0)
+net, data = nn.Linear(5, 5), torch.randn(40, 5)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(8):
+    for i in range(0, 40, 8):
+        clean = data[i : i + 8]
+        goal = clean.clone()
+        noise = 0.3 * torch.randn_like(clean)
+        noisy = corrupt(clean, noise)
+        out = net(noisy)
+        loss = nn.functional.mse_loss(out, goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        again = restore(clean, noise)
+""",
 }

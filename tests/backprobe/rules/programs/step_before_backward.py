@@ -124,6 +124,36 @@ for _ in range(3):
     maker_loss.backward()
     maker_opt.step()
 """,
+    "the later loss stands behind the first in several statements, before its step": HEAD
+    + """
+for _ in range(3):
+    noise, real = torch.randn(8, 2), torch.randn(8, 3)
+    critic_loss = (critic(maker(noise).detach()) - critic(real)).mean()
+    fake = maker(noise)
+    score = critic(fake)
+    maker_loss = -score.mean()  # <- BP402
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
+    "the later loss stands behind the step in several statements": HEAD
+    + """
+for _ in range(3):
+    noise, real = torch.randn(8, 2), torch.randn(8, 3)
+    critic_loss = (critic(maker(noise).detach()) - critic(real)).mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    fake = maker(noise)
+    score = critic(fake)
+    maker_loss = -score.mean()
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
     "an earlier statement made a part of the later loss": HEAD
     + """
 for _ in range(3):
