@@ -124,6 +124,36 @@ for _ in range(3):
     maker_loss.backward()
     maker_opt.step()
 """,
+    "the later loss stands behind the first in statements of its own": HEAD
+    + """
+for _ in range(3):
+    noise, real = torch.randn(8, 2), torch.randn(8, 3)
+    critic_loss = (critic(maker(noise).detach()) - critic(real)).mean()
+    fake = maker(noise)
+    score = critic(fake)
+    maker_loss = -score.mean()  # <- BP402
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
+    "the later loss has a part of its own in front of the first, and another behind it": HEAD
+    + """
+for _ in range(3):
+    noise, real = torch.randn(8, 2), torch.randn(8, 3)
+    fake = maker(noise)
+    critic_loss = (critic(fake.detach()) - critic(real)).mean()
+    score = critic(fake)
+    maker_loss = -score.mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()  # <- BP402
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
     "an earlier statement made a part of the later loss": HEAD
     + """
 for _ in range(3):
