@@ -200,7 +200,7 @@ def _of_cancelled(record: Record, node: ast.BinOp, twice: _Twice, rows: list[Ope
         RULE,
         site.site,
         (
-            f"`{_written(node, twice)[:80]}` adds `{part}` and takes it away again: the two gradients cancel.",
+            f"`{ast.unparse(node)[:80]}` adds `{part}` and takes it away again: the two gradients cancel.",
             f"No gradient comes to `{part}` through it; all of it goes to the rest, as if `{part}` were not there.",
             f"Detach the difference: `{part} {sign} ({ast.unparse(inner)[:60]}).detach()`.",
         ),
@@ -209,14 +209,6 @@ def _of_cancelled(record: Record, node: ast.BinOp, twice: _Twice, rows: list[Ope
         region=region_in(record, site.source, node),
         evidence={"calls": len(rows)},
     )
-
-
-def _written(node: ast.BinOp, twice: _Twice) -> str:
-    """The sum with its difference in it, which may have a name in the program."""
-    part, inner = ast.unparse(twice.part), ast.unparse(twice.difference)
-    if ast.unparse(node.left) != part:
-        return f"{inner} + {part}"
-    return f"{part} {'+' if isinstance(node.op, ast.Add) else '-'} ({inner})"
 
 
 def _lost(record: Record, node: Node) -> list[int]:
