@@ -91,6 +91,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.arrivals import always_zero, came_to, is_nonzero
@@ -99,6 +100,8 @@ from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.expression_places import expression_of
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.analysis.tensors.operation_chains import takers
+from backprobe.rules.analysis.tensors.parents import made_by
 from backprobe.rules.analysis.terms.term_sources import trained_by
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import trained
@@ -131,30 +134,53 @@ def check(record: Record) -> Iterator[Finding]:
             flat.setdefault(node.site, []).append((node, kind[1].lower()))
     for site, some in flat.items():
         yield _finding(record, site, some)
-    for node, rows in _cancelled(record).items():
-        yield _of_cancelled(record, node, rows)
+    for node, (twice, rows) in _cancelled(record).items():
+        yield _of_cancelled(record, node, twice, rows)
 
 
-def _cancelled(record: Record) -> dict[ast.BinOp, list[Operation]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Twice:
+    """What a sum adds and takes away again: `x` of `x + (y - x)`, and the difference in which it takes it away."""
+
+    part: ast.expr
+    difference: ast.BinOp
+
+
+def _cancelled(record: Record) -> dict[ast.BinOp, tuple[_Twice, list[Operation]]]:
     """The sums that add a tracked tensor and take it away again, in two steps or more: they are its other summand."""
-    found: dict[ast.BinOp, list[Operation]] = {}
+    found: dict[ast.BinOp, tuple[_Twice, list[Operation]]] = {}
     for row in record.operations:
         node = expression_of(record, row) if row.function in ("+", "-") and row.requires_grad else None
-        twice = _taken_away(node) if isinstance(node, ast.BinOp) else None
-        if isinstance(node, ast.BinOp) and twice is not None and _is_trained(record, row, twice):
-            found.setdefault(node, []).append(row)
-    return {node: rows for node, rows in found.items() if len(rows) > 1}
+        twice = _taken_away(record, row, node) if isinstance(node, ast.BinOp) else None
+        if isinstance(node, ast.BinOp) and twice is not None and _is_trained(record, row, twice.part):
+            found.setdefault(node, (twice, []))[1].append(row)
+    return {node: one for node, one in found.items() if len(one[1]) > 1}
 
 
-def _taken_away(node: ast.BinOp) -> ast.expr | None:
+def _taken_away(record: Record, row: Operation, node: ast.BinOp) -> _Twice | None:
     """`x` of `x + (y - x)`, `(y - x) + x` and `x - (x - y)`; None for another sum."""
     given = [(node.left, node.right), (node.right, node.left)] if isinstance(node.op, ast.Add) else []
     given += [(node.left, node.right)] if isinstance(node.op, ast.Sub) else []
     for one, other in given:
-        if isinstance(one, ast.Name | ast.Attribute) and isinstance(other, ast.BinOp) and isinstance(other.op, ast.Sub):
-            held, rest = (other.right, other.left) if isinstance(node.op, ast.Add) else (other.left, other.right)
+        inner = _difference(record, row, other) if isinstance(one, ast.Name | ast.Attribute) else None
+        if inner is not None:
+            held, rest = (inner.right, inner.left) if isinstance(node.op, ast.Add) else (inner.left, inner.right)
             if ast.unparse(held) == ast.unparse(one) and not isinstance(rest, ast.Constant):
-                return one
+                return _Twice(part=one, difference=inner)
+    return None
+
+
+def _difference(record: Record, row: Operation, summand: ast.expr) -> ast.BinOp | None:
+    """The difference that a summand is, also where it has a name: then nothing else takes it, nor is its part new."""
+    if isinstance(summand, ast.BinOp):
+        return summand if isinstance(summand.op, ast.Sub) else None
+    for tensor in row.operands if isinstance(summand, ast.Name | ast.Attribute) else ():
+        made = made_by(record).get(tensor)
+        node = None if made is None or made.function != "-" else expression_of(record, made)
+        if made is None or not isinstance(node, ast.BinOp) or len(takers(record)[tensor]) > 1:
+            continue
+        if set(made.operands) & set(row.operands) - {tensor}:
+            return node
     return None
 
 
@@ -166,9 +192,8 @@ def _is_trained(record: Record, row: Operation, part: ast.expr) -> bool:
     return any(trained_by(record, one) & trained(record) for one in tracked)
 
 
-def _of_cancelled(record: Record, node: ast.BinOp, rows: list[Operation]) -> Finding:
-    part = ast.unparse(_taken_away(node) or node)
-    inner = next(one for one in (node.right, node.left) if isinstance(one, ast.BinOp))
+def _of_cancelled(record: Record, node: ast.BinOp, twice: _Twice, rows: list[Operation]) -> Finding:
+    part, inner = ast.unparse(twice.part), twice.difference
     site, sign = site_of(record, rows[0].statement), "+" if isinstance(node.op, ast.Add) else "-"
     return told(
         record,

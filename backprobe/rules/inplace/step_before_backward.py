@@ -4,7 +4,7 @@ What it finds:
     A backward call raised because the weights that its graph had saved were updated in the meantime. The finding stands
     at the update that came last, and where that is in a function of its own at the call of it beside the backward call.
     It stands where the loss is computed, which is too early, if one function walks and steps and was called for another
-    loss before, or if its whole graph is made behind that other loss. Related are the statement that used
+    loss before, or if all statements of its graph stand behind that other loss. Related are the statement that used
     the old weights and the call that raised.
 
 Why it matters:
@@ -120,8 +120,8 @@ def check(record: Record) -> Iterator[Finding]:
 def _computed_early(record: Record, change: SavedChange, step: int) -> int | None:
     """Where the loss was computed too early: in another function than the one that steps first and walks it then.
 
-    Or in the same one, whole behind the loss that was stepped for: the losses stand in the order of their steps, so
-    the later one belongs behind the first step.
+    Or in the same one, in statements that all stand behind the loss that was stepped for: the losses stand in the order
+    of their steps, so the later one belongs behind the first step.
     """
     root = change.call.roots[0].tensor if change.call.roots else None
     if root is None or change.call.site is None:
@@ -136,24 +136,23 @@ def _computed_early(record: Record, change: SavedChange, step: int) -> int | Non
     return made.site if is_early else None
 
 
-def _parts(record: Record, made: Binding) -> list[int]:
-    """When the parts of its graph that have names of their own in the same function were made."""
-    rows = [row for row in record.bindings if row.function == made.function and row.moment < made.moment]
-    root = node_of(record, made.tensor)
-    graph = set[int]() if root is None else set(below(record, root))
-    return [row.moment for row in rows if node_of(record, row.tensor) in graph]
-
-
 def _follows_first_loss(record: Record, change: SavedChange, made: Binding) -> bool:
-    """Its whole graph was made behind the loss that was walked before the step."""
-    index = lookup(record)
-    since = min((*_parts(record, made), made.moment))
+    """The statements of its graph all stand behind the loss that was walked before the step, one of that function."""
+    index, begun = lookup(record), _begun(record, made)
     walked = [
         call for call in record.backward_calls
         if made.moment < call.moment_before < change.last.moment and call.outcome == "finished" and call.roots
     ]  # fmt: skip
     firsts = (index.bindings_of[call.roots[0].tensor] for call in walked if call.roots[0].tensor is not None)
-    return any(rows and rows[0].function == made.function and rows[0].moment < since for rows in firsts)
+    return any(rows and rows[0].function == made.function and rows[0].moment < begun for rows in firsts)
+
+
+def _begun(record: Record, made: Binding) -> int:
+    """The moment of the first statement of the function that made a part of the graph of a loss, or the loss."""
+    rows = [row for row in record.bindings if row.function == made.function and row.moment < made.moment]
+    root = node_of(record, made.tensor)
+    graph = set[int]() if root is None else set(below(record, root))
+    return min((row.moment for row in rows if node_of(record, row.tensor) in graph), default=made.moment)
 
 
 def _finding_early(record: Record, change: SavedChange, early: int) -> Finding:
@@ -161,8 +160,8 @@ def _finding_early(record: Record, change: SavedChange, early: int) -> Finding:
     name, saver = saved_name(record, change), lookup(record).nodes[change.saved.node]
     walks, step = _handing(record, change, early, row.name), change.last.site
     edits = () if walks is None else moved(record, early, walks, after=False)
-    is_here = walks is None and step is not None and row.function == site_of(record, step).function
-    if is_here and step is not None and not _parts(record, row):
+    is_whole = step is not None and row.function == site_of(record, step).function and _begun(record, row) == row.moment
+    if walks is None and step is not None and is_whole:
         edits = moved(record, early, step, after=True)
     return told(
         record,

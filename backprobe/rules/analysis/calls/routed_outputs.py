@@ -7,10 +7,12 @@ out = out.index_copy(0, rows, experts[i](x[rows]))      # here a gate would mult
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.source.scopes import Function, scope_of, target_names
-from backprobe.rules.analysis.source.syntax import site_at, site_of, statement, statement_at, tree_of
+from backprobe.rules.analysis.source.scopes import Function, scope_of, spelled_out, target_names
+from backprobe.rules.analysis.source.syntax import Tree, site_at, site_of, statement, statement_at, tree_of
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
@@ -26,9 +28,10 @@ def routed_at(record: Record, number: int) -> Site | None:
     own = [one for one in ast.walk(scope) if isinstance(one, ast.stmt) and scope_of(tree, one) is scope]
     own = [one for one in own if not isinstance(one, Function | ast.ClassDef)]
     chosen = _made_of(own, node)
-    modules = {statement_at(record, call.site) for call in record.module_calls}
-    found = [one for one in own if one in modules and isinstance(one, ast.Assign | ast.AugAssign | ast.Expr)]
-    found = [one for one in found if one is not node and _writes_rows(one, chosen)]
+    found = [one for one in own if one is not node and isinstance(one, ast.Assign | ast.AugAssign | ast.Expr)]
+    found = [
+        one for one in found if any(_is_of_module(record, tree, value, rows) for value, rows in _written(one, chosen))
+    ]
     return site_at(record, found[0]) if len(found) == 1 else None
 
 
@@ -50,23 +53,38 @@ def _read(value: ast.expr) -> list[str]:
     return [part.id for part in ast.walk(value) if isinstance(part, ast.Name)]
 
 
-def _writes_rows(node: ast.stmt, chosen: set[str]) -> bool:
-    """`out[rows] = f(x[rows])`, `out[rows] += f(x[rows])`, `out.index_add(0, rows, f(x[rows]))`."""
+def _written(node: ast.stmt, chosen: set[str]) -> Iterator[tuple[ast.expr, set[str]]]:
+    """What a statement writes to rows, with the names of the rows.
+
+    `out[rows] = f(x[rows])`, `out[rows] += f(x[rows])`, `out.index_add(0, rows, f(x[rows]))`.
+    """
     if isinstance(node, ast.Assign | ast.AugAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if isinstance(target, ast.Subscript):
-            return _takes(node.value, chosen & set(_read(target.slice)))
+            yield node.value, chosen & set(_read(target.slice))
+            return
     value = node.value if isinstance(node, ast.Assign | ast.Expr) else None
-    if not isinstance(value, ast.Call):
-        return False
-    given = [*value.args, *(one.value for one in value.keywords)]
-    rows = {name for one in given if isinstance(one, ast.Name) for name in _read(one)} & chosen
-    return any(_takes(one, rows) for one in given)
+    if isinstance(value, ast.Call):
+        given = [*value.args, *(one.value for one in value.keywords)]
+        rows = {name for one in given if isinstance(one, ast.Name) for name in _read(one)} & chosen
+        yield from ((one, rows) for one in given)
 
 
-def _takes(value: ast.expr, rows: set[str]) -> bool:
-    """A call that is given rows by these names, as it stands: times a weight it is no fault."""
-    if not isinstance(value, ast.Call):
+def _is_of_module(record: Record, tree: Tree, value: ast.expr, rows: set[str]) -> bool:
+    """The call of a module that is given rows by these names gave the value as it stands: times a weight is no fault.
+
+    The value and the rows may have names of their own.
+    """
+    call = spelled_out(record, tree, value)
+    around = next((one for one in tree.ancestors(call) if isinstance(one, ast.stmt)), None)
+    if not isinstance(call, ast.Call) or around not in _calling_modules(record):
         return False
-    parts = (part for one in value.args for part in ast.walk(one) if isinstance(part, ast.Subscript))
+    given = (spelled_out(record, tree, one) for one in call.args)
+    parts = (part for one in given for part in ast.walk(one) if isinstance(part, ast.Subscript))
     return any(rows & set(_read(part.slice)) for part in parts)
+
+
+@table
+def _calling_modules(record: Record) -> frozenset[ast.stmt | None]:
+    """The statements in which modules are called."""
+    return frozenset(statement_at(record, call.site) for call in record.module_calls)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.modules.second_names import module_names
 from backprobe.rules.analysis.modules.training_modes import parameters_in
 from backprobe.rules.analysis.optimizers.replaced_parts import key_of
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -117,7 +118,7 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
     Where a method of the module assigned it, its key begins at `self`: then the end of the key must agree, and the
     record must say that the module of the old one holds another tensor by that name. The same of a new one without a
     root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions. A whole
-    model that goes by another owner, `trainer.net` for `self.net`, has parameters of the same shapes.
+    model that goes by another owner, `trainer.net` for `self.net` or `net`, has parameters of the same shapes.
     """
     key = key_of(parameters(record).get(row.tensor, ""))
     ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
@@ -129,15 +130,34 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
 
 
 def _is_same_attribute(record: Record, key: str, other: str) -> bool:
-    """The models are held by the same attribute of their owners, and go by the same path below it."""
+    """The models are held by the same attribute of their owners, and go by the same path below it.
+
+    The first may go by the name that it had before: `net` where `Trainer(net)` put it into `self.model`.
+    """
     roots = [".".join(one.split(".")[:2]) for one in (key, other)]
-    return key.partition(".")[2] == other.partition(".")[2] and all(one in _held_models(record) for one in roots)
+    if key.partition(".")[2] == other.partition(".")[2]:
+        return all(one in _held_models(record) for one in roots)
+    name, _, below = key.partition(".")
+    held = f"{name}.{roots[1].partition('.')[2]}"
+    return held in _later_held(record) and other == f"{roots[1]}.{below}" and roots[1] in _held_models(record)
 
 
 @table
 def _held_models(record: Record) -> frozenset[str]:
     """The models that are attributes of something: `self.net`."""
     return frozenset(row.binding for row in record.modules if row.binding and row.binding.count(".") == 1)
+
+
+@table
+def _later_held(record: Record) -> frozenset[str]:
+    """`net.model` of each model that was first called `net` and then is the attribute `model` of something."""
+    first = {row.module: row.binding for row in record.modules if row.binding and "." not in row.binding}
+    return frozenset(
+        f"{first[module]}.{row.name.partition('.')[2]}"
+        for module, rows in module_names(record).items()
+        for row in rows
+        if module in first and row.name.count(".") == 1
+    )
 
 
 def _alike(record: Record, row: OptimizerTensor, other: int) -> bool:

@@ -321,3 +321,58 @@ PROGRAMS |= {
         "loss = (dec(codes.squeeze(0)) - x).square().mean()",
     ),
 }
+
+_ROUTED = """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        gates = self.router(x).softmax(-1)
+        choice = gates.argmax(-1){chosen}
+        out = torch.zeros_like(x)
+        for at, expert in enumerate(self.experts):
+            rows = torch.where(choice == at)[0]
+            {lines}
+        return x + out
+
+
+torch.manual_seed(0)
+net, head = Experts(), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 12, 4):
+    opt.zero_grad()
+    head(net(x)).pow(2).mean().backward()
+    opt.step()
+"""
+
+
+def _routed(*lines: str, chosen: str = "") -> str:
+    return _ROUTED.format(lines="\n            ".join(lines), chosen=chosen)
+
+
+PROGRAMS |= {
+    "what the chosen expert gives has a name": _routed(
+        "given = expert(x[rows])", "out = out.index_copy(0, rows, given)  # <- BP606"
+    ),
+    "the rows of the chosen expert have a name too": _routed(
+        "taken = x[rows]", "given = expert(taken)", "out[rows] = given  # <- BP606"
+    ),
+    "what the chosen expert gives has a name, times its gate": _routed(
+        "given = expert(x[rows])", "weighted = given * gates[rows, at, None]", "out[rows] = weighted"
+    ),
+    "what the chosen expert gives is halved under a name": _routed(
+        "given = expert(x[rows])", "half = given * 0.5", "out[rows] = half", chosen="  # <- BP606"
+    ),
+    "what the chosen expert gives has a name that has a new value": _routed(
+        "given = expert(x[rows])", "given = given.relu()", "out[rows] = given", chosen="  # <- BP606"
+    ),
+    "what is made of the chosen rows, which no module is called for": _routed(
+        "x = expert(x)", "given = torch.tanh(x[rows])", "out[rows] = given", chosen="  # <- BP606"
+    ),
+}

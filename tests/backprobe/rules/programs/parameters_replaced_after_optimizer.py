@@ -760,3 +760,47 @@ for x in torch.randn(3, 8, 4):
     optimizer.step()
 """,
 }
+
+_LAYERS = "nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 2))"
+
+
+def _named_first(restore: str) -> str:
+    """The model has a name before the trainer is given it."""
+    program = _RESTORED.format(restore=restore).replace(
+        f"self.net, self.hooks = {_LAYERS}", "self.net, self.hooks = net"
+    )
+    program = program.replace("def __init__(self):", "def __init__(self, net):")
+    return program.replace("Trainer().fit()", f"model = {_LAYERS}\nTrainer(model).fit()")
+
+
+PROGRAMS |= {
+    "a copy is restored of a model that had a name before": _named_first(
+        "trainer.net = copy.deepcopy(self.kept)  # <- BP702"
+    ),
+    "the values of a copy are restored to a model that had a name before": _named_first(
+        "trainer.net.load_state_dict(self.kept.state_dict())"
+    ),
+    "a copy is trained in another attribute than that which the model was put into": """
+import copy
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, teacher):
+        self.teacher = teacher
+        self.optimizer = torch.optim.Adam(teacher.parameters(), lr=0.1)  # <- BP701
+
+    def step(self, x):
+        self.student.zero_grad()
+        self.student(x).pow(2).mean().backward()
+        self.optimizer.step()
+
+
+net = nn.Linear(4, 2)
+trainer = Trainer(net)
+trainer.student = copy.deepcopy(net)
+for x in torch.randn(3, 8, 4):
+    trainer.step(x)
+""",
+}

@@ -124,7 +124,7 @@ for _ in range(3):
     maker_loss.backward()
     maker_opt.step()
 """,
-    "the later loss stands behind the first in several statements, before its step": HEAD
+    "the later loss stands behind the first in statements of its own": HEAD
     + """
 for _ in range(3):
     noise, real = torch.randn(8, 2), torch.randn(8, 3)
@@ -150,6 +150,21 @@ for _ in range(3):
     fake = maker(noise)
     score = critic(fake)
     maker_loss = -score.mean()
+    maker_opt.zero_grad()
+    maker_loss.backward()
+    maker_opt.step()
+""",
+    "the later loss has a part of its own in front of the first, and another behind it": HEAD
+    + """
+for _ in range(3):
+    noise, real = torch.randn(8, 2), torch.randn(8, 3)
+    fake = maker(noise)
+    critic_loss = (critic(fake.detach()) - critic(real)).mean()
+    score = critic(fake)
+    maker_loss = -score.mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()  # <- BP402
     maker_opt.zero_grad()
     maker_loss.backward()
     maker_opt.step()

@@ -68,6 +68,18 @@ weight = torch.nn.Parameter(torch.ones(3))
     "what is drawn beside them": DRAWN.format(z="mean + std * torch.normal(torch.zeros(8, 2), torch.ones(8, 2))"),
     "codes go straight through without a detach": _THROUGH.format(line="q = z + (codes - z)  # <- BP220"),
     "the same, the difference first": _THROUGH.format(line="q = (codes - z) + z  # <- BP220"),
+    "the same, the difference has a name": _THROUGH.format(line="gap = codes - z\n    q = z + gap  # <- BP220"),
+    "a difference that has a name and goes first": _THROUGH.format(line="gap = codes - z\n    q = gap + z  # <- BP220"),
+    "right: a difference that has a name is used again": _THROUGH.format(
+        line="gap = codes - z\n    q = z + gap\n    size = gap.square().mean()"
+    ),
+    "right: a difference that has a name is detached": _THROUGH.format(
+        line="gap = codes - z\n    gap = gap.detach()\n    q = z + gap"
+    ),
+    "right: what is taken away has a new value before it is added": _THROUGH.format(
+        line="gap = codes - z\n    z = z.tanh()\n    q = z + gap"
+    ),
+    "right: a product that has a name": _THROUGH.format(line="gap = codes * z\n    q = z + gap"),
     "right: codes go straight through": _THROUGH.format(line="q = z + (codes - z).detach()"),
     "right: a way between codes and input": _THROUGH.format(line="q = z + 0.5 * (codes - z)"),
     "right: another value is taken away": _THROUGH.format(line="q = z + (codes - z.detach())"),
