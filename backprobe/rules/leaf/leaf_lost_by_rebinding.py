@@ -90,7 +90,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.parameter_uses import owners
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.scopes import reads_behind
+from backprobe.rules.analysis.source.assignments import reads_behind
 from backprobe.rules.analysis.source.syntax import parts_of, site_of, statement, statement_at, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_at, level_of
 from backprobe.rules.analysis.tensors.parents import undetached_from

@@ -76,7 +76,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.scopes import names, scope_of, spelled_out
+from backprobe.rules.analysis.source.assignments import spelled_out
+from backprobe.rules.analysis.source.scopes import names, scope_of
 from backprobe.rules.analysis.source.syntax import (
     Tree,
     method_called,

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.source.scopes import Function, scope_of, spelled_out, target_names
+from backprobe.rules.analysis.source.assignments import spelled_out
+from backprobe.rules.analysis.source.scopes import Function, scope_of, target_names
 from backprobe.rules.analysis.source.syntax import Tree, site_at, site_of, statement, statement_at, tree_of
 from backprobe.rules.framework.tables import table
 

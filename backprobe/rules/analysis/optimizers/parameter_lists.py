@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.arithmetic import dotted
+from backprobe.rules.analysis.source.assignments import spelled_out
 from backprobe.rules.analysis.source.syntax import Tree, region_in, statement, tree_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def last_group(record: Record, site: Site) -> Region | None:
     given = parameters_argument(call) if call is not None else None
     if given is None or tree is None:
         return None
-    given = _handed_in(tree, given)
+    given = spelled_out(record, tree, _handed_in(tree, given))
     given = _returned(tree, given) or given
     if isinstance(given, ast.Name):
         scope = _scope(tree, given)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.source.scopes import Function, Scope, scope_of, target_names
+from backprobe.rules.analysis.source.scopes import Function, Scope, assigned, parameters_of, scope_of, target_names
 from backprobe.rules.analysis.source.syntax import Tree, blocks, site_at, trees
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
@@ -22,6 +22,8 @@ from backprobe.rules.framework.tables import table
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
 
+_DEEPEST: Final = 5
+"""Names of names that are followed: as many as people put between a value and its use."""
 _GROWS: Final = frozenset({"append", "extend", "insert", "add", "update"})
 _Name = tuple[Scope, str] | str
 """A name of a function or module; a function of the program by its plain name."""
@@ -202,6 +204,40 @@ def last_assigned(record: Record, tree: Tree, name: ast.Name) -> ast.Assign | No
     if ends and any(row.lineno <= ends[-1] for row in rows[at + 1 :]):
         return None  # in a turn before
     return given
+
+
+def spelled_out(record: Record, tree: Tree, value: ast.expr) -> ast.expr:
+    """What a name stands for where it is read, by a plain assignment there or to a constant of the module; else itself.
+
+    `parts` of `parts = net.state_dict(); other.load_state_dict(parts)` is `net.state_dict()`.
+    """
+    for _name_of_a_name in range(_DEEPEST):
+        if not isinstance(value, ast.Name):
+            break
+        given = last_assigned(record, tree, value) or _constant(record, tree, value)
+        if given is None or not isinstance(given.targets[0], ast.Name):
+            break
+        value = given.value
+    return value
+
+
+def _constant(record: Record, tree: Tree, name: ast.Name) -> ast.Assign | None:
+    """The one assignment outside of functions to a name that a function only reads."""
+    scope = scope_of(tree, name)
+    inner = not isinstance(scope, Function) or (scope, name.id) in _stores(record) or name.id in parameters_of(scope)
+    rows = assigned(record).get((tree.module, name.id), []) if not inner else []
+    return rows[0] if len(rows) == 1 == len(_stores(record)[tree.module, name.id]) else None
+
+
+def reads_behind(record: Record, tree: Tree, value: ast.expr | None) -> set[str]:
+    """The plain names that an expression reads, and those read by what its names stand for, as `spelled_out` has it."""
+    found: set[str] = set()
+    waiting = [] if value is None else [value]
+    while waiting:
+        read = [one for one in ast.walk(waiting.pop()) if isinstance(one, ast.Name) and one.id not in found]
+        found |= {one.id for one in read}
+        waiting += [behind for one in read if (behind := spelled_out(record, tree, one)) is not one]
+    return found
 
 
 def _position(node: ast.expr | ast.stmt) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
-_DEEPEST: Final = 5
-"""Names of names that are followed: as many as people put between a value and its use."""
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -118,53 +116,6 @@ def assigned(record: Record) -> dict[tuple[Scope, str], list[ast.Assign]]:
                 for name in dict.fromkeys(name for target in node.targets for name in target_names(target)):
                     found[scope_of(tree, node), name].append(node)
     return {key: sorted(rows, key=lambda row: row.lineno) for key, rows in found.items()}
-
-
-def spelled_out(record: Record, tree: Tree, value: ast.expr) -> ast.expr:
-    """What a name stands for that is assigned once in its function, above and in a block around; else the value itself.
-
-    `parts` of `parts = net.state_dict(); other.load_state_dict(parts)` is `net.state_dict()`.
-    """
-    for _name_of_a_name in range(_DEEPEST):
-        if not isinstance(value, ast.Name):
-            break
-        key = (scope_of(tree, value), value.id)
-        rows = assigned(record).get(key, []) if _times_bound(record)[key] == 1 else []
-        if (
-            not rows
-            or not isinstance(rows[0].targets[0], ast.Name)
-            or rows[0].lineno >= value.lineno
-            or not _is_around(tree, tree.parents.get(rows[0]), value)
-        ):
-            break
-        value = rows[0].value
-    return value
-
-
-def _is_around(tree: Tree, block: ast.AST | None, node: ast.AST) -> bool:
-    return any(above is block for above in tree.ancestors(node))
-
-
-def reads_behind(record: Record, tree: Tree, value: ast.expr | None) -> set[str]:
-    """The plain names that an expression reads, and those read by what its names stand for, as `spelled_out` has it."""
-    found: set[str] = set()
-    waiting = [] if value is None else [value]
-    while waiting:
-        read = [one for one in ast.walk(waiting.pop()) if isinstance(one, ast.Name) and one.id not in found]
-        found |= {one.id for one in read}
-        waiting += [behind for one in read if (behind := spelled_out(record, tree, one)) is not one]
-    return found
-
-
-@table
-def _times_bound(record: Record) -> Counter[tuple[Scope, str]]:
-    """How often each function binds a name, in whatever way."""
-    found = ((tree, node) for tree in trees(record).values() for node in tree.nodes)
-    return Counter(
-        (scope_of(tree, node), node.id)
-        for tree, node in found
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
 
 
 def scope_of_class(tree: Tree, function: Function) -> ast.AST | None:

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.source.assignments import spelled_out
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -54,12 +55,22 @@ def is_mask(record: Record, tensor: int) -> bool:
     site = made_at(record, tensor)
     if site is None or has_nan(record, tensor):
         return False
-    node = statement(record, site_of(record, site))
-    if any(_is_infinity(part) for part in (ast.walk(node) if node is not None else ())):
+    if _writes_infinity(record, site):
         return True
     rows = lookup(record).bindings_of[tensor][:1]
     bad = [one for row in rows for one in row.parents if one in bad_since(record) and one != tensor]
     return bool(bad) and all(is_mask(record, one) for one in bad if one < tensor)
+
+
+def _writes_infinity(record: Record, number: int) -> bool:
+    """A statement writes an infinity, or reads a name that stands for one."""
+    site = site_of(record, number)
+    node, tree = statement(record, site), tree_of(record, site)
+    for part in ast.walk(node) if node is not None and tree is not None else ():
+        value = spelled_out(record, tree, part) if isinstance(part, ast.Name) and tree is not None else part
+        if any(_is_infinity(one) for one in (ast.walk(value) if value is not part else (part,))):
+            return True
+    return False
 
 
 def _is_infinity(part: ast.AST) -> bool:
@@ -83,5 +94,4 @@ def masked_row(record: Record, born: list[int]) -> tuple[int, int] | None:
     masked = [one for row in rows for one in row.parents if one in bad_since(record) and not has_nan(record, one)]
     if masked:
         return first, masked[0]
-    written = any(_is_infinity(part) for part in (ast.walk(node) if node is not None else ()))
-    return (first, first) if written else None
+    return (first, first) if site is not None and _writes_infinity(record, site) else None

@@ -125,4 +125,67 @@ for x in torch.randn(3, 8, 4):
     loss.backward()
     optimizer.step()
 """,
+    "what a mask is filled with has a name": """
+import torch
+from torch import nn
+
+
+
+def chances(scores, barred):
+    lowest = float("-inf")
+    masked = scores.masked_fill(barred, lowest)
+    return masked.softmax(1)
+
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 5, 4):
+    p = chances(net(x), torch.tensor([False, True, False]))
+    logs = p.log()  # <- BP501
+    spread = -(p * logs).sum(1)
+    opt.zero_grad()
+    spread.mean().backward()
+    opt.step()
+""",
+    "what a mask is filled with has a name outside of functions": """
+import torch
+from torch import nn
+
+lowest = float("-inf")
+
+def chances(scores, barred):
+    barred = barred.bool()
+    masked = scores.masked_fill(barred, lowest)
+    return masked.softmax(1)
+
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 5, 4):
+    p = chances(net(x), torch.tensor([False, True, False]))
+    logs = p.log()  # <- BP501
+    spread = -(p * logs).sum(1)
+    opt.zero_grad()
+    spread.mean().backward()
+    opt.step()
+""",
+    "what a mask is filled with has a name, and no zero gets to the logarithm": """
+import torch
+from torch import nn
+
+
+
+def chances(scores, barred):
+    lowest = float("-inf")
+    masked = scores.masked_fill(barred, lowest)
+    return masked.softmax(1)
+
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 5, 4):
+    p = chances(net(x), torch.tensor([False, True, False]))
+    logs = p.clamp_min(1e-6).log()
+    spread = -(p * logs).sum(1)
+    opt.zero_grad()
+    spread.mean().backward()
+    opt.step()
+""",
 }

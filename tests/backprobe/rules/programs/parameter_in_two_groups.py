@@ -72,4 +72,18 @@ for x in torch.randn(3, 8, 3):
     net(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "the groups that a function returns have a name": """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+
+def groups_of(net):
+    return [
+        {"params": net.parameters(), "lr": 0.01},
+        {"params": net[1].parameters(), "weight_decay": 0.1},  # <- BP767
+    ]
+
+groups = groups_of(net)
+optimizer = torch.optim.AdamW(groups, lr=0.1)
+""",
 }
