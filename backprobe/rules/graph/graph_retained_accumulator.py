@@ -100,7 +100,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.calls.handed_arguments import handed_in
+from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
 from backprobe.rules.analysis.graph.detaching_edits import handed_without, is_read_as_tensor, number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
@@ -359,6 +359,13 @@ def _fix(record: Record, site: Site, name: str, taken: list[Operand]) -> Fix:
     return Fix(title="Take in the value without its history", safety="safe", edits=tuple(edits))
 
 
+def _handed(record: Record, site: Site, taken: Operand, moment: int) -> Handed | None:
+    """The argument of a call that what is taken in was, or that it is a product of: `part = value * count`."""
+    product = _only_for(record, site, taken.part)
+    inner = [] if product is None else [*operands(record, site, product.value, moment)]
+    return _handed(record, site, inner[0], moment) if len(inner) == 1 else handed_in(record, site, taken.name)
+
+
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
     what = f"`{taken[0].name}`" if taken else "a value"
     fixes = [_fix(record, site, name, taken)] if taken else []
@@ -374,7 +381,7 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
     remedy = fixes[0].edits[0].text if fixes else ".detach()"
     advice = f"Take in `{taken[0].name}{remedy}`." if taken else "Take in the value without its history: `.detach()`."
     moments = [moment for moment, _tensor in kept]
-    handed = handed_in(record, site, taken[0].name) if len(taken) == 1 else None
+    handed = _handed(record, site, taken[0], moments[0]) if len(taken) == 1 else None
     if handed is not None:
         if any(edit.text == ".detach()" for fix in fixes for edit in fix.edits):
             remedy = ".detach()"  # somewhere in the function a tensor is asked for

@@ -190,11 +190,20 @@ def _calls(record: Record, one: Break) -> _Calls | None:
 
 
 def _is_read_in(tree: Tree, node: ast.stmt, walked: set[ast.stmt | None]) -> bool:
-    """What a statement binds is read by name in one of these statements of the same function, further down."""
+    """What a statement binds is read by name in one of these statements of the same function, further down.
+
+    Or what other assignments between make of it: `turned = embedded.t()`.
+    """
     bound = {name for target in getattr(node, "targets", ()) for name in target_names(target)}
     scope = scope_of(tree, node)
-    below = (one for one in walked if one is not None and one.lineno > node.lineno and scope_of(tree, one) is scope)
-    return any(isinstance(part, ast.Name) and part.id in bound for one in below for part in ast.walk(one))
+    below = (one for one in ast.walk(scope) if isinstance(one, ast.stmt) and one.lineno > node.lineno)
+    for one in sorted(below, key=lambda one: one.lineno):
+        is_read = (one in walked or isinstance(one, ast.Assign)) and scope_of(tree, one) is scope
+        if is_read and any(isinstance(part, ast.Name) and part.id in bound for part in ast.walk(one)):
+            if one in walked:
+                return True
+            bound |= {name for target in getattr(one, "targets", ()) for name in target_names(target)}
+    return False
 
 
 def _is_left_alone(record: Record, one: Break) -> bool:

@@ -580,3 +580,15 @@ for _ in range(4):
     opt.step()
 """,
 }
+
+_BEFORE = "        loss = -self.critic(torch.cat([obs, action], 1)).mean()\n"
+_PAIR = "        pair = torch.cat([obs, action], 1)\n        loss = -self.critic(pair).mean()\n"
+
+PROGRAMS |= {
+    "an action under a block, joined to what was seen before the loss": PROGRAMS[
+        "an action under a block, bound before the loss"
+    ].replace(_BEFORE, _PAIR),
+    "the same, and another action that is only measured": PROGRAMS[
+        "an action under a block, bound before the loss"
+    ].replace(_BEFORE, f"{_PAIR}        other = self.act(-obs)\n        size = other.abs().mean()\n"),
+}

@@ -440,3 +440,43 @@ for x in torch.randn(5, 8, 3):
     board.record(loss=loss.item(), size=net.weight.norm().item())
 """,
 }
+
+_METER = (
+    SHAPES
+    + """
+class Meter:
+    def __init__(self):
+        self.total, self.last = 0.0, 0.0
+
+    def update(self, value, count):
+        {lines}
+
+net, meter = nn.Linear(6, 1), Meter()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(8):
+    loss = net(torch.randn(8, 6)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    meter.update({call}
+"""
+)
+
+PROGRAMS |= {
+    "what a meter adds up has a name of its own": _METER.format(
+        lines="part = value * count\n        self.total = self.total + part", call="loss, 8)  # <- BP304"
+    ),
+    "the same by an operator that adds in place": _METER.format(
+        lines="part = count * value\n        self.total += part", call="count=8, value=loss)  # <- BP304"
+    ),
+    "what a meter adds up is also read elsewhere": _METER.format(
+        lines="part = value * count\n        self.last = float(part)\n        self.total = self.total + part  # <- BP304",
+        call="loss, 8)",
+    ),
+    "what a meter adds up has a name of its own, and is a number": _METER.format(
+        lines="part = value * count\n        self.total = self.total + part", call="loss.item(), 8)"
+    ),
+    "what a meter adds up has a name of its own, without its history": _METER.format(
+        lines="part = value.detach() * count\n        self.total = self.total + part", call="loss, 8)"
+    ),
+}
