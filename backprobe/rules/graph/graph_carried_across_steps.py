@@ -84,9 +84,19 @@ from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, 
 from backprobe.rules.analysis.graph.detaching_edits import handed_without
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.assignments import last_assigned
 from backprobe.rules.analysis.source.expressions import line_before, replacement
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, statement_at, tree_of, value_of
+from backprobe.rules.analysis.source.syntax import (
+    parts_of,
+    region_in,
+    site_at,
+    site_of,
+    statement,
+    statement_at,
+    tree_of,
+    value_of,
+)
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.terms.term_sources import trained_by
 from backprobe.rules.analysis.training.steps import state_at
@@ -172,14 +182,16 @@ def _handed(record: Record, carried: Carried, at: Site) -> Handed | None:
     module there makes history of its own.
     """
     held = {name.partition("[")[0] for name in (carried.name, *at.targets)}
-    if not any("." in name and name in at.reads for name in held) or any(
-        call.site == at.site for call in record.module_calls
+    made = _statements_of(record, at)
+    reads = {name for one in made for name in one.reads}
+    if not any("." in name and name in reads for name in held) or any(
+        call.site == one.site for call in record.module_calls for one in made
     ):
         return None
     rows = bindings_named(record)
     tracked = (
         name
-        for name in at.reads
+        for name in sorted(reads)
         if any(
             row.function == at.function and (state := state_at(record, row.tensor, row.moment)) and state.requires_grad
             for row in rows[name]
@@ -187,6 +199,16 @@ def _handed(record: Record, carried: Carried, at: Site) -> Handed | None:
     )
     found = [one for name in tracked if (one := handed_in(record, at, name)) is not None]
     return found[0] if len(found) == 1 else None
+
+
+def _statements_of(record: Record, at: Site, depth: int = 3) -> list[Site]:
+    """A statement, and those before it that gave the names in it their values: `old = 0.5 * self.rows`."""
+    tree, found = tree_of(record, at), [at]
+    for part in parts_of(value_of(statement(record, at))) if depth > 0 else ():
+        given = last_assigned(record, tree, part) if tree is not None and isinstance(part, ast.Name) else None
+        row = None if given is None else site_at(record, given)
+        found += [] if row is None else _statements_of(record, row, depth - 1)
+    return found
 
 
 def _optimizer_of(record: Record, carried: Carried) -> int | None:

@@ -455,6 +455,66 @@ for step in range(3):
     opt.step()
     bank.mix(torch.randperm(12)[:4], z.detach())
 """,
+    "rows of a bank are mixed, each half by name, with what has a history": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Bank:
+    def __init__(self, size):
+        self.rows = F.normalize(torch.randn(size, 4), dim=1)
+
+    def logits(self, z):
+        return z @ self.rows.T
+
+    def mix(self, at, new, rate=0.5):
+        old = rate * self.rows[at]
+        fresh = (1 - rate) * new
+        mixed = old + fresh
+        self.rows[at] = F.normalize(mixed, dim=1)
+
+
+net, bank = nn.Linear(5, 4), Bank(12)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    z = F.normalize(net(torch.randn(4, 5)), dim=1)
+    loss = F.cross_entropy(bank.logits(z), torch.arange(4))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    bank.mix(torch.randperm(12)[:4], z)  # <- BP302
+""",
+    "rows of a bank are mixed, each half by name, with values": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Bank:
+    def __init__(self, size):
+        self.rows = F.normalize(torch.randn(size, 4), dim=1)
+
+    def logits(self, z):
+        return z @ self.rows.T
+
+    def mix(self, at, new, rate=0.5):
+        old = rate * self.rows[at]
+        fresh = (1 - rate) * new
+        mixed = old + fresh
+        self.rows[at] = F.normalize(mixed, dim=1)
+
+
+net, bank = nn.Linear(5, 4), Bank(12)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    z = F.normalize(net(torch.randn(4, 5)), dim=1)
+    loss = F.cross_entropy(bank.logits(z), torch.arange(4))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    bank.mix(torch.randperm(12)[:4], z.detach())
+""",
     "a queue that runs a layer itself": """
 import torch
 import torch.nn.functional as F
