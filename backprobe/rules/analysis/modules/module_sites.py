@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.source.scopes import Function, last_name, names, scope_of
+from backprobe.rules.analysis.source.scopes import Function, Names, last_name, names, scope_of
 from backprobe.rules.analysis.source.syntax import site_of, statement
 from backprobe.rules.framework.tables import table
 
@@ -68,19 +68,21 @@ def _matching(record: Record, source: int, module: Module | None, found: list[as
         if isinstance(one.func, ast.Name | ast.Subscript | ast.Attribute)
         and last_name(one.func) not in file.functions
         and last_name(one.func) not in file.classes
-        and _is_value(one.func, file.imported)
+        and _is_value(one.func, file)
     ]
     return handed or free
 
 
-def _is_value(called: ast.expr, imported: frozenset[str]) -> bool:
+def _is_value(called: ast.expr, file: Names) -> bool:
     """Not a library's function, a method of a tensor, or a builtin."""
     if isinstance(called, ast.Subscript):
         return True
     if isinstance(called, ast.Name):
-        return called.id not in imported and called.id not in dir(__builtins__)
-    inner = called.value if isinstance(called, ast.Attribute) else called
-    return isinstance(inner, ast.Name) and inner.id == "self"
+        return called.id not in file.imported and called.id not in dir(__builtins__)
+    if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+        return False
+    same = (one for one in file.attributes.get(called.attr, ()) if ast.unparse(one.value) == called.value.id)
+    return called.value.id == "self" or any(isinstance(one.ctx, ast.Store) for one in same)
 
 
 @table

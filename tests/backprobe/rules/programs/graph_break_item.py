@@ -283,4 +283,56 @@ for _ in range(4):
     opt.step()
 print(loss.item())
 """,
+    "layers that are attributes of another object, and a term of it that becomes a number": """
+import torch
+from torch import nn
+from types import SimpleNamespace
+
+torch.manual_seed(0)
+job = SimpleNamespace()
+job.first, job.last = nn.Sequential(nn.Linear(6, 4), nn.Tanh()), nn.Linear(4, 6)
+
+class Site:
+    def __init__(self, net, judge):
+        self.net, self.judge = net, judge
+        self.optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+
+site = Site(nn.Sequential(job.first, job.last), nn.Linear(4, 1).requires_grad_(False))
+for _ in range(5):
+    x = torch.randn(8, 6)
+    z = job.first(x)
+    wrong = (job.last(z) - x).abs().mean()
+    job.fooled = nn.functional.binary_cross_entropy_with_logits(site.judge(job.first(x + 0.3)), torch.ones(8, 1))
+    job.fooled = job.fooled.item()  # <- BP603
+    loss = wrong + 0.1 * job.fooled
+    site.optimizer.zero_grad()
+    loss.backward()
+    site.optimizer.step()
+""",
+    "right: the number of such a term has a name of its own": """
+import torch
+from torch import nn
+from types import SimpleNamespace
+
+torch.manual_seed(0)
+job = SimpleNamespace()
+job.first, job.last = nn.Sequential(nn.Linear(6, 4), nn.Tanh()), nn.Linear(4, 6)
+
+class Site:
+    def __init__(self, net, judge):
+        self.net, self.judge = net, judge
+        self.optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+
+site = Site(nn.Sequential(job.first, job.last), nn.Linear(4, 1).requires_grad_(False))
+for _ in range(5):
+    x = torch.randn(8, 6)
+    z = job.first(x)
+    wrong = (job.last(z) - x).abs().mean()
+    job.fooled = nn.functional.binary_cross_entropy_with_logits(site.judge(job.first(x + 0.3)), torch.ones(8, 1))
+    shown = job.fooled.item()
+    loss = wrong + 0.1 * job.fooled
+    site.optimizer.zero_grad()
+    loss.backward()
+    site.optimizer.step()
+""",
 }
