@@ -454,11 +454,12 @@ def _is_number(record: Record, part: ast.Name) -> bool:
 def _is_step(record: Record, call: BackwardCall, binding: Binding, taken: Operation | None) -> bool:
     """`p - lr * dL/dp`, of the shape of `p`: a step of gradient descent, on fast weights or on a sample.
 
-    Where the sum itself was seen, by its operands: `out = residual(x)` reads `x`, and may add the gradient to another.
+    Where the sum itself was seen, also by its operands: `out = residual(x)` reads `x`, and may add it to another.
     """
-    tensors = lookup(record).tensors
-    read = taken.operands if taken is not None and taken.function in ("+", "-") else binding.parents
-    stepped = {root.tensor for root in call.inputs or ()}.intersection(read)
+    inputs, tensors = {root.tensor for root in call.inputs or ()}, lookup(record).tensors
+    stepped = inputs.intersection(binding.parents)
+    if taken is not None and taken.function in ("+", "-"):
+        stepped &= set(taken.operands)
     return any(one is not None and tensors[one].shape == tensors[binding.tensor].shape for one in stepped)
 
 

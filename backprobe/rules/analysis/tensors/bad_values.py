@@ -67,10 +67,19 @@ def _writes_infinity(record: Record, number: int) -> bool:
     site = site_of(record, number)
     node, tree = statement(record, site), tree_of(record, site)
     for part in ast.walk(node) if node is not None and tree is not None else ():
-        value = spelled_out(record, tree, part) if isinstance(part, ast.Name) and tree is not None else part
-        if any(_is_infinity(one) for one in (ast.walk(value) if value is not part else (part,))):
+        if _is_infinity(part):
+            return True
+        if isinstance(part, ast.Name) and tree is not None and _is_infinite(spelled_out(record, tree, part)):
             return True
     return False
+
+
+def _is_infinite(value: ast.expr) -> bool:
+    """The infinity itself, `-float("inf")`: not a tensor that was made with one."""
+    while isinstance(value, ast.UnaryOp):
+        value = value.operand
+    is_float = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) == 1
+    return _is_infinity(value.args[0] if is_float and isinstance(value, ast.Call) else value)
 
 
 def _is_infinity(part: ast.AST) -> bool:

@@ -542,32 +542,4 @@ for step in range(3):
     opt.step()
     bank.keep(nn.Linear(4, 4), z)
 """,
-    "a queue that runs a layer by name": """
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-
-class Bank:
-    def __init__(self, size):
-        self.rows = F.normalize(torch.randn(size, 4), dim=1)
-
-    def logits(self, z):
-        return z @ self.rows.T
-
-    def keep(self, head, new):
-        made = head(new)
-        self.rows = torch.cat([made, self.rows])[:12]  # <- BP302
-
-
-net, bank = nn.Linear(5, 4), Bank(12)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-for step in range(3):
-    z = F.normalize(net(torch.randn(4, 5)), dim=1)
-    loss = F.cross_entropy(bank.logits(z), torch.arange(4))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-    bank.keep(nn.Linear(4, 4), z)
-""",
 }
