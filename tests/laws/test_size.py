@@ -17,6 +17,7 @@ LONG_MODULES = {
     "backprobe/recorder/record_sender.py": "one thread and what the job calls of it: the two sides of one lock, side by side",
     "store/runs/model.py": "a run as it is submitted, claimed and read: the same fields, side by side",
     "backprobe/rules/graph/missing_create_graph.py": "a rule is one file, and 100 lines of it are its manual",
+    "backprobe/rules/training/causal_mask_flipped.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/constant_loss_term.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/graph/graph_retained_accumulator.py": "a rule is one file, and 110 lines of it are its manual",
     "backprobe/rules/graph/graph_retained_in_container.py": "a rule is one file, and 85 lines of it are its manual",

@@ -104,13 +104,10 @@ from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
 from backprobe.rules.analysis.graph.detaching_edits import handed_without, is_read_as_tensor, number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
-    Operand,
     crossing,
     executions,
-    is_cut,
     is_walked_after,
     kept_alive,
-    operands,
     results_kept,
     taken_unwalked,
     unwalked_run,
@@ -122,6 +119,7 @@ from backprobe.rules.analysis.source.named_values import reads_with_default, ten
 from backprobe.rules.analysis.source.scopes import names, scope_of
 from backprobe.rules.analysis.source.syntax import number_at, region_in, site_at, site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
+from backprobe.rules.analysis.terms.tracked_operands import Operand, is_cut, operands
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.rules.framework.finding_builder import told

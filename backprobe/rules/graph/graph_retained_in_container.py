@@ -105,12 +105,10 @@ from backprobe.rules.analysis.graph.detaching_edits import handed_without, numbe
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     MANY,
-    Operand,
     crossing,
     executions,
     kept_alive,
     kept_walked,
-    operands,
     taken_unwalked,
     unwalked_run,
 )
@@ -118,6 +116,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import method_called, region_in, site_of, statement, tree_of
 from backprobe.rules.analysis.tensors.collected_values import stored
+from backprobe.rules.analysis.terms.tracked_operands import Operand, operands
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

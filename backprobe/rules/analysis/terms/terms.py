@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
@@ -101,7 +101,7 @@ class _Sum:
         if len(self.found) < 2:
             return []
         beside = frozenset(self.sums | {one.tensor for one in self.found if one.tensor is not None and one.is_tracked})
-        return [_with(one, beside) for one in self.found]
+        return [replace(one, beside=beside) for one in self.found]
 
     def _tensor(self, tensor: int) -> None:
         """A tensor that requires grad, or not: taken apart, or a term."""
@@ -271,13 +271,6 @@ class _Sum:
             nodes=nodes, source=source, site=site, tensor=tensor, operation=made, is_tracked=is_tracked, call=self.call,
             beside=frozenset(),
         )  # fmt: skip
-
-
-def _with(term: Term, beside: frozenset[int]) -> Term:
-    return Term(
-        nodes=term.nodes, source=term.source, site=term.site, tensor=term.tensor, operation=term.operation,
-        is_tracked=term.is_tracked, call=term.call, beside=beside,
-    )  # fmt: skip
 
 
 def _is_sum(node: ast.stmt | None) -> bool:
