@@ -173,4 +173,25 @@ for epoch in range(epochs):
         if at % 3 == 2:
             schedule.step()
 """,
+    # to look at each way from name to name would take hours
+    "very many ways lead from the length to names": """
+import torch
+from torch import nn
+
+a = b = c = 1
+"""
+    + "a = (a + b + c) % 97\nb = (a * 2 + c) % 97\nc = (b + a) % 97\n" * 60
+    + """
+model = nn.Linear(3, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = [torch.randn(4, 3) for _ in range(8)]
+total = a - a + b - b + c - c + len(loader) * 4
+sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: max(0.1, 1 - step / total))
+for epoch in range(4):
+    for x in loader:
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()
+    sched.step()  # <- BP772
+""",
 }
