@@ -188,4 +188,47 @@ for x in torch.randn(3, 5, 4):
     spread.mean().backward()
     opt.step()
 """,
+    "a row that is masked whole, in a statement before its softmax": """
+import math
+
+import torch
+import torch.nn as nn
+
+torch.manual_seed(72)
+PAD = 0
+
+
+class ScaledDotProductAttention(nn.Module):
+    def forward(self, q, k, v, attn_mask):
+        attn = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.shape[-1])
+        attn = attn.masked_fill(attn_mask, -float("inf"))  # <- BP501
+        return torch.bmm(attn.softmax(-1), v)
+
+
+class Encoder(nn.Module):
+    def __init__(self, vocab=30, d=16):
+        super().__init__()
+        self.emb = nn.Embedding(vocab, d, padding_idx=PAD)
+        self.wq, self.wk, self.wv = (nn.Linear(d, d) for _ in range(3))
+        self.attention, self.norm, self.out = ScaledDotProductAttention(), nn.LayerNorm(d), nn.Linear(d, vocab)
+
+    def forward(self, seq):
+        x = self.emb(seq)
+        n = seq.shape[1]
+        earlier = torch.ones(n, n, dtype=torch.bool).tril(-1)
+        mask = ~(earlier & (seq != PAD)[:, None])
+        return self.out(self.norm(x + self.attention(self.wq(x), self.wk(x), self.wv(x), mask)))
+
+
+model = Encoder()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for it in range(3):
+    seq = torch.randint(1, 30, (6, 9))
+    seq[3:, 6:] = PAD
+    logits = model(seq)
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), seq.flatten(), ignore_index=PAD)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }
