@@ -73,7 +73,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.attention_calls import MASK_PLACES, attention_at
-from backprobe.rules.analysis.source.scopes import last_name, scope_of
+from backprobe.rules.analysis.source.scopes import assigned, last_name, scope_of
 from backprobe.rules.analysis.source.syntax import Tree, region_in, site_of, statement, tree_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -135,8 +135,8 @@ def _call_at(record: Record, row: Operation) -> ast.Call | None:
 def _blocks_the_past(record: Record, tree: Tree, call: ast.Call) -> bool:
     """The lower triangle is what is blocked, as far as the source shows it."""
     half = _TRIANGLES[last_name(call.func)]
-    inner = [part for part in _parts_and_values(tree, call) if part is not call]
-    if any(isinstance(part, ast.expr) and _is_far_below(tree, part) for part in inner):
+    inner = [part for part in _parts_and_values(record, tree, call) if part is not call]
+    if any(isinstance(part, ast.expr) and _is_far_below(record, tree, part) for part in inner):
         return half == "lower"
     if not any(isinstance(part, ast.Call) and last_name(part.func) in ("ones", "ones_like") for part in inner):
         return False
@@ -145,27 +145,23 @@ def _blocks_the_past(record: Record, tree: Tree, call: ast.Call) -> bool:
     return blocked == {wanted}
 
 
-def _parts_and_values(tree: Tree, top: ast.expr) -> list[ast.AST]:
+def _parts_and_values(record: Record, tree: Tree, top: ast.expr) -> list[ast.AST]:
     """The parts of an expression, and those of what its names are assigned, and the names in that."""
     found: list[ast.AST] = []
     level: list[ast.expr] = [top]
     for _deep in range(_DEEPEST):
         parts = [part for one in level for part in ast.walk(one)]
         found += parts
-        level = [value for part in parts if isinstance(part, ast.Name) for value in _assigned(tree, part)]
+        level = [value for part in parts if isinstance(part, ast.Name) for value in _assigned(record, tree, part)]
     return found
 
 
-def _assigned(tree: Tree, name: ast.Name) -> Iterator[ast.expr]:
+def _assigned(record: Record, tree: Tree, name: ast.Name) -> Iterator[ast.expr]:
     """What a name is assigned in its function, or outside of all."""
-    scopes = (scope_of(tree, name), tree.module)
-    for part in tree.nodes:
-        if (
-            isinstance(part, ast.Assign)
-            and any(isinstance(one, ast.Name) and one.id == name.id for one in part.targets)
-            and scope_of(tree, part) in scopes
-        ):
-            yield part.value
+    for scope in dict.fromkeys((scope_of(tree, name), tree.module)):
+        for row in assigned(record).get((scope, name.id), ()):
+            if any(isinstance(one, ast.Name) and one.id == name.id for one in row.targets):
+                yield row.value
 
 
 def _uses(
@@ -196,7 +192,7 @@ def _uses(
         elif isinstance(above, ast.Call):
             for load in _buffer_loads(tree, above, inner):
                 yield from _uses(record, tree, load, seen, ones=ones)
-            yield _blocks_in(tree, above, inner, ones=ones, modules=attention_at(record, tree, above))
+            yield _blocks_in(record, tree, above, inner, ones=ones, modules=attention_at(record, tree, above))
             return
         elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Invert):
             ones = not ones
@@ -224,7 +220,9 @@ def _is_true_of_ones(node: ast.Compare) -> bool:
     return isinstance(node.ops[0], ast.Gt | ast.GtE) or (isinstance(node.ops[0], ast.NotEq) and not value)
 
 
-def _blocks_in(tree: Tree, call: ast.Call, part: ast.expr, *, ones: bool, modules: frozenset[str]) -> bool | None:
+def _blocks_in(
+    record: Record, tree: Tree, call: ast.Call, part: ast.expr, *, ones: bool, modules: frozenset[str]
+) -> bool | None:
     """Whether a call blocks what was 1 in the triangle.
 
     Args:
@@ -234,9 +232,15 @@ def _blocks_in(tree: Tree, call: ast.Call, part: ast.expr, *, ones: bool, module
     if name in ("masked_fill", "masked_fill_") and call.args:
         fill = call.args[-1]
         is_mask = _holds(call.args[0], part) or (len(call.args) > 2 and _holds(call.args[1], part))
-        return ones if is_mask and _is_far_below(tree, fill) else None
+        return ones if is_mask and _is_far_below(record, tree, fill) else None
     if name == "where" and len(call.args) == 3 and _holds(call.args[0], part):
-        return not ones if _is_far_below(tree, call.args[2]) else ones if _is_far_below(tree, call.args[1]) else None
+        return (
+            not ones
+            if _is_far_below(record, tree, call.args[2])
+            else ones
+            if _is_far_below(record, tree, call.args[1])
+            else None
+        )
     keyword = next((one.arg for one in call.keywords if _holds(one.value, part)), None)
     if name == "scaled_dot_product_attention" and keyword == "attn_mask":
         return not ones
@@ -260,14 +264,14 @@ def _buffer_loads(tree: Tree, call: ast.Call, part: ast.expr) -> list[ast.expr]:
     ]
 
 
-def _is_far_below(tree: Tree, node: ast.expr) -> bool:
+def _is_far_below(record: Record, tree: Tree, node: ast.expr) -> bool:
     """Minus infinity, or a number far below any score: `float("-inf")`, `-torch.inf`, `-1e9`, `torch.finfo(d).min`.
 
     Also a name that is assigned nothing else.
     """
     if isinstance(node, ast.Name):
-        values = [one for one in _assigned(tree, node) if not isinstance(one, ast.Name)]
-        return bool(values) and all(_is_far_below(tree, one) for one in values)
+        values = [one for one in _assigned(record, tree, node) if not isinstance(one, ast.Name)]
+        return bool(values) and all(_is_far_below(record, tree, one) for one in values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = node.operand
         is_large = isinstance(value, ast.Constant) and isinstance(value.value, int | float) and value.value >= _LARGE
