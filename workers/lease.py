@@ -68,6 +68,8 @@ class Keeper:
     def __init__(self, database: Database, beat: Callable[[], None]) -> None:
         self._database, self._beat = database, beat
         self._leases: dict[int, Lease] = {}
+        self._ended: Why | None = None
+        """Every child was ended for this reason, and so is each that a claim under way would still start."""
         self._closed = threading.Event()
         self._threads = [
             threading.Thread(target=self._keep, name="keeper", daemon=True),
@@ -91,6 +93,8 @@ class Keeper:
         self._leases[claim.run_id] = lease
         if claim.cancel_requested:
             lease.end("canceled")
+        if self._ended is not None:
+            lease.end(self._ended)
         return lease
 
     def drop(self, lease: Lease) -> None:
@@ -98,7 +102,8 @@ class Keeper:
         self._leases.pop(lease.claim.run_id, None)
 
     def end_all(self, why: Why) -> None:
-        """End every child."""
+        """End every child, those of runs that are just being claimed too."""
+        self._ended = why
         for lease in list(self._leases.values()):
             lease.end(why)
 

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from typing import Final, cast
@@ -33,7 +34,9 @@ from workers.upkeep.reaper import Reaper
 from workers.upkeep.sender import Sender
 
 BROKER_TRIES: Final = 10
-LEAVE_SECONDS: Final = 5.0
+LEAVE_SECONDS = 5.0
+HAND_BACK_SECONDS: Final = 30.0
+"""A worker whose parent is gone leaves within the first, and within the second while it hands runs back."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -72,7 +75,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
     )
     reach_broker(app)
     node.start()
-    watch_parent(settings.parent, lambda: node.drain(0.0))
+    watch_parent(settings.parent, lambda: node.drain(0.0), lambda: node.keeper.held)
     gc.collect()
     gc.freeze()  # modules and rules stay to the end: to go through them now and then makes a run 100 ms late
     try:
@@ -137,8 +140,15 @@ def reach_broker(app: Celery) -> None:
             raise CannotStart(text) from error
 
 
-def watch_parent(parent: int | None, leave: Callable[[], None]) -> None:
-    """When the process that started this one is gone, leave: within seconds, and by force if need be."""
+def watch_parent(parent: int | None, leave: Callable[[], None], held: Callable[[], int] = lambda: 0) -> None:
+    """When the process that started this one is gone, leave: within seconds, and by force if need be.
+
+    Args:
+        parent: Its pid; None: nobody is watched.
+        leave: Begins to leave.
+        held: Runs still in hand. On a busy machine to hand one back takes longer than `LEAVE_SECONDS`, and a run that
+            was not handed back waits for the end of its lease.
+    """
     if parent is None:
         return
 
@@ -148,6 +158,9 @@ def watch_parent(parent: int | None, leave: Callable[[], None]) -> None:
             forever.wait(0.5)
         threading.Thread(target=politely, name="leave", daemon=True).start()  # it may wait for a lock
         forever.wait(LEAVE_SECONDS)
+        last = time.monotonic() + HAND_BACK_SECONDS - LEAVE_SECONDS
+        while held() and time.monotonic() < last:
+            forever.wait(0.1)
         os._exit(1)
 
     def politely() -> None:

@@ -1,8 +1,8 @@
 """The process behind `forks.py`: torch is loaded once, and each program runs in a fork of it, plain or captured.
 
 usage: python -m tests.support.fork_server CONTROL
-CONTROL is the number of an inherited stream socket. A request is one line of JSON, a list of jobs; the answer is one line
-with a result for each, in order. `forks.Job` says what a job has.
+CONTROL is the number of an inherited stream socket. A request is one line of JSON, a job (`forks.Job` says what it has);
+the answer is one line, its result.
 
 | mode | the fork does what this would do |
 |---|---|
@@ -162,7 +162,7 @@ def main() -> None:
     sys.path[0] = ""
     with control.makefile("rw", encoding="utf-8") as stream:
         for line in stream:
-            stream.write(json.dumps([result(job, control) for job in json.loads(line)]) + "\n")
+            stream.write(json.dumps(result(json.loads(line), control)) + "\n")
             stream.flush()
 
 

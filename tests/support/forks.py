@@ -70,9 +70,12 @@ class ForkServer:
         """The result of each job: `code`, `out`, `err`, and what the engine counted if it was captured.
 
         Raises:
-            RuntimeError: the process has gone. TimeoutError: nothing came within `SECONDS`.
+            RuntimeError: the process has gone. TimeoutError: a job took longer than `SECONDS`.
         """
-        self._stream.write(json.dumps([asdict(job) for job in jobs]) + "\n")
+        return [self._answer(job) for job in jobs]
+
+    def _answer(self, job: Job) -> dict[str, Any]:
+        self._stream.write(json.dumps(asdict(job)) + "\n")
         self._stream.flush()
         line = self._stream.readline()
         if not line:

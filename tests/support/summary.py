@@ -1,4 +1,4 @@
-"""What a run of the tests prints at its end: where its time went, and what was not run, why, and what would bring it."""
+"""What a run of the tests prints at its end: where its time went, what failed at first, and what was not run and why."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from tests.support.lanes import lane
 from tests.support.resources import RESOURCES
 
 SLOWEST = 15
+WHY_LINES = 40
+"""Of what a test said that was run again: its end has the failure."""
+
 BY_BEGINNING = {
     "level gvisor": RESOURCES["runsc"].command,
     "level ": "backprobe doctor    # says what this machine lacks for the level, and what would give it",
@@ -81,6 +84,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if times.wall_seconds() > LEAST_SECONDS:
         for line in (*where_time_went(reports), *slowest(reports), total(times)):
             terminalreporter.write_line(line)
+    for line in run_again(terminalreporter.stats.get("rerun", [])):
+        terminalreporter.write_line(line)
     for line in not_run(terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(line, yellow=True)
 
@@ -124,6 +129,13 @@ def total(times: Times) -> str:
     processes = f"{times.test_processes} test processes" if times.test_processes else "one test process"
     load = os.getloadavg()[0]
     return f"{times.wall_seconds() / 60:.1f} min of wall time, {processor_seconds() / 60:.1f} min of processor time, {processes}, load {load:.1f}"
+
+
+def run_again(reports: list[Any]) -> Iterator[str]:
+    """Why each test failed that was then run again: pytest itself says no more than its name."""
+    for report in reports:
+        yield f"run again: {report.nodeid}, after {report.duration:.0f} s"
+        yield from (f"    {line}" for line in str(report.longrepr).splitlines()[-WHY_LINES:])
 
 
 def not_run(skipped: list[Any]) -> Iterator[str]:

@@ -105,6 +105,14 @@ def test_the_watchdog_needs_neither_database_nor_keeper(stack):
     keeper.close()
 
 
+def test_a_run_that_was_just_being_claimed_is_handed_back_with_the_others(stack, node):
+    node.drain(0.0)
+    node.keeper.end_all("released")
+    claim = claimed(stack, LONG)
+    tasks.execute(node, claim)
+    assert stack.run(claim.public_id).status == "queued"
+
+
 def test_a_lease_is_renewed_as_long_as_it_is_held(stack, node):
     public_id = stack.submit("import time\ntime.sleep(6)", wake=False)
     assert tasks.execute_next(node, "cpu") == 1  # twice as long as the lease

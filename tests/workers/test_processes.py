@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 
 from store.admin import workers
 from store.runs import lifecycle
+from tests.support.processes import inherited
+from tests.support.waiting import until
 from workers.sandbox.levels import capabilities
 
 SLOW = "import torch, time\nx = torch.ones(2, requires_grad=True)\ntime.sleep({seconds})\n(x * x).sum().backward()\n"
@@ -161,19 +164,45 @@ def test_a_worker_goes_when_its_serve_has_gone(embedded):
         "import os, subprocess, sys, time\n"
         "env = dict(os.environ, BACKPROBE_PARENT_PID=str(os.getpid()))\n"
         "one = subprocess.Popen([sys.executable, '-m', 'backprobe', 'worker'], env=env)\n"
-        "print(one.pid, flush=True)\n"
+        "print('worker', one.pid, flush=True)\n"
         "time.sleep(3600)\n"
     )
-    environment = {"PATH": os.environ["PATH"], **embedded.environment}
-    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) as serve:
-        assert serve.stdout is not None
-        worker = psutil.Process(int(serve.stdout.readline()))
-        public_id = embedded.submit("import time\ntime.sleep(60)")
-        embedded.running(public_id)
-        below = [worker, *worker.children(recursive=True)]
-        serve.kill()
+    serve = embedded.processes.start([sys.executable, "-c", code], inherited() | embedded.environment, name="serve")
+    said = embedded.wait(lambda: re.search(r"^worker (\d+)\n", embedded.log(), re.MULTILINE), "the worker's pid")
+    worker = psutil.Process(int(said[1]))
+    public_id = embedded.submit("import time\ntime.sleep(60)")
+    embedded.running(public_id)
+    below = [worker, *worker.children(recursive=True)]
+    serve.kill()
     embedded.wait(lambda: gone(below), "the worker and all below it have gone")
-    embedded.wait(lambda: embedded.run(public_id).status == "queued", "its run was handed back")
+    assert embedded.run(public_id).status == "queued"  # no reaper is there: the worker handed it back before it left
+
+
+def test_a_worker_without_a_parent_is_not_cut_off_while_it_hands_runs_back(tmp_path):
+    code = (
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from workers import process\n"
+        "process.LEAVE_SECONDS = 0.1\n"
+        "folder, in_hand = Path(sys.argv[1]), ['a run']\n"
+        "def leave():\n"
+        "    time.sleep(2)\n"
+        "    (folder / 'handed back').touch()\n"
+        "    in_hand.clear()\n"
+        "    time.sleep(3600)\n"
+        "process.watch_parent(os.getppid(), leave, lambda: len(in_hand))\n"
+        "(folder / 'watches').touch()\n"
+        "time.sleep(3600)\n"
+    )
+    parent = "import subprocess, sys\nprint(subprocess.Popen([sys.executable, *sys.argv[1:]]).pid, flush=True)\ninput()"
+    command = [sys.executable, "-c", parent, "-c", code, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as one:
+        worker = psutil.Process(int(one.stdout.readline()))
+        until((tmp_path / "watches").exists, "it watches")
+        one.kill()
+    until(lambda: gone([worker]), "it has left, by force")
+    assert (tmp_path / "handed back").exists()
 
 
 def test_no_line_of_a_log_holds_a_strangers_text(stack):
