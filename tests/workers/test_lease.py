@@ -120,6 +120,19 @@ def test_a_lease_is_renewed_as_long_as_it_is_held(stack, node):
     assert (row.status, row.attempt) == ("succeeded", 1)
 
 
+@pytest.mark.parametrize("due", [True, False], ids=["with a heartbeat", "between two heartbeats"])
+def test_a_cancel_is_heard(stack, due):
+    claim = claimed(stack)
+    keeper = Keeper(stack.database, lambda: None)
+    lease = keeper.hold(claim)
+    with stack.database.begin() as transaction:
+        lifecycle.request_cancel(transaction, claim.public_id)
+    lease.renewed_at -= claim.lease_seconds / 2 if due else 0.0
+    began = lease.renewed_at
+    keeper._renew(lease)
+    assert (lease.why, lease.stop.is_set(), lease.renewed_at > began) == ("canceled", True, due)
+
+
 def test_a_cancel_asked_for_before_the_claim_wins(stack, node):
     claim = claimed(stack, LONG)
     tasks.execute(node, replace(claim, cancel_requested=True))
