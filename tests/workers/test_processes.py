@@ -196,8 +196,8 @@ def test_a_worker_without_a_parent_is_not_cut_off_while_it_hands_runs_back(tmp_p
     )
     parent = "import subprocess, sys\nprint(subprocess.Popen([sys.executable, *sys.argv[1:]]).pid, flush=True)\ninput()"
     command = [sys.executable, "-c", parent, "-c", code, str(tmp_path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as one:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
         worker = psutil.Process(int(one.stdout.readline()))
         until((tmp_path / "watches").exists, "it watches")
         one.kill()
