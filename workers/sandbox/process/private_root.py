@@ -58,7 +58,7 @@ def refusal() -> str | None:
 def _system() -> Iterable[str]:
     """/usr whole, as Debian and Fedora lay it out, and the cache of its libraries."""
     yield from ("--ro-bind", "/usr", "/usr")
-    for link in ("lib", "lib64", "bin"):
+    for link in ("lib", "lib64", "bin", "sbin"):  # sbin: ctypes asks ldconfig where a library is, and else gcc
         path = Path("/", link)
         if path.is_symlink():
             yield from ("--symlink", f"usr/{link}", str(path))

@@ -141,7 +141,7 @@ class Supervisor:
             if cancel is not None and cancel.is_set():
                 self._watch.stop(attempt, "canceled")
             if isinstance(heard, Facts):
-                return replace(heard, stop=heard.stop or ears.stop)  # it may have ended before it was told
+                return replace(heard, stop=ears.why_ended(heard.stop))
             if heard is not None:
                 if (stop := ears.hear(heard)) is not None:
                     self._watch.stop(attempt, stop)
@@ -236,6 +236,15 @@ class _Ears:
             self.stop = _LIMIT_OF.get(error.code)
             return self.stop or "refused"
         return None
+
+    def why_ended(self, stop: Stop | None) -> Stop | None:
+        """Why the child was ended, now that all of its record was heard: it may have ended before it was told.
+
+        Bytes are counted before they are decoded, so garbage that comes fast may pass its limit first. It is garbage.
+        """
+        if stop == "record_bytes" and self.refused is not None:
+            return self.stop or "refused"
+        return stop or self.stop
 
     def record(self) -> Record | None:
         """What was valid."""
