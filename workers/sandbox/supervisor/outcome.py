@@ -15,8 +15,9 @@
     the end frame says ended, and the exit code is not 0              failed     exit
     the end frame says ended, exit code 0                             succeeded  ended       told by the run
 
-The first line that holds wins; a refused stream that passed its limit of bytes too was refused. After `go` no exit code means "ours". A program that failed because a thread, a process
-or a byte on disk was refused could have gone on: it has failed, and its error names the limit.
+The first line that holds wins; a refused stream that passed its limit of bytes too was refused. After `go` no exit code
+means "ours". A program that failed because a thread, a process or a byte on disk was refused could have gone on: it has
+failed, and its error names the limit.
 """
 
 from __future__ import annotations
