@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
 
+import pytest
+import torch
+
+from backprobe.capture.tracking.training.modes import Modes
+from backprobe.record import Mode
 from tests.backprobe.capture.in_process import line_of, recorded
 
 HEAD = "import torch, contextlib\nw = torch.ones(2, requires_grad=True)\nmodel = torch.nn.Sequential(torch.nn.Linear(2, 2))\n"
@@ -63,3 +68,22 @@ def test_what_torch_switches_by_itself_is_not_the_programs_doing() -> None:
         "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
     )
     assert record.modes == ()
+
+
+def test_a_plain_call_is_not_left_by_an_object_that_got_its_id():
+    """Freed memory is used again, so a region of torch's own may have the id of the object of an earlier plain call."""
+    written = []
+    recorder = SimpleNamespace(
+        writer=SimpleNamespace(add=lambda _, row: written.append(row)), moments=SimpleNamespace(now=lambda: 7)
+    )
+    modes = Modes(recorder)
+    subject = torch.no_grad()
+    for how in ("call", "with"):
+        row = Mode(
+            n=0, kind="grad", before="True", after="False", how=how, switched_by="torch.set_grad_enabled",
+            thread=0, site=None, moment=1, until=None, module=None, device=None,
+        )  # fmt: skip
+        modes.open.append((id(subject), row))
+    modes.left(subject)
+    modes.left(subject)
+    assert [(row.how, row.until) for row in written] == [("with", 7)]
