@@ -34,7 +34,7 @@ from workers.upkeep.reaper import Reaper
 from workers.upkeep.sender import Sender
 
 BROKER_TRIES: Final = 10
-LEAVE_SECONDS = 5.0
+LEAVE_SECONDS: Final = 5.0
 HAND_BACK_SECONDS: Final = 30.0
 """A worker whose parent is gone leaves within the first, and within the second while it hands runs back."""
 

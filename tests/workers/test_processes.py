@@ -178,15 +178,16 @@ def test_a_worker_goes_when_its_serve_has_gone(embedded):
     assert embedded.run(public_id).status == "queued"  # no reaper is there: the worker handed it back before it left
 
 
-def test_a_worker_without_a_parent_is_not_cut_off_while_it_hands_runs_back(tmp_path):
+@pytest.mark.parametrize("most", [30.0, 0.5], ids=["in time", "never done"])
+def test_a_worker_without_a_parent_is_not_cut_off_while_it_hands_runs_back(most, tmp_path):
     code = (
         "import os, sys, time\n"
         "from pathlib import Path\n"
         "from workers import process\n"
-        "process.LEAVE_SECONDS = 0.1\n"
+        f"process.LEAVE_SECONDS, process.HAND_BACK_SECONDS = 0.1, {most}\n"
         "folder, in_hand = Path(sys.argv[1]), ['a run']\n"
         "def leave():\n"
-        "    time.sleep(2)\n"
+        f"    time.sleep({2 if most > 2 else 3600})\n"
         "    (folder / 'handed back').touch()\n"
         "    in_hand.clear()\n"
         "    time.sleep(3600)\n"
@@ -202,7 +203,7 @@ def test_a_worker_without_a_parent_is_not_cut_off_while_it_hands_runs_back(tmp_p
         until((tmp_path / "watches").exists, "it watches")
         one.kill()
     until(lambda: gone([worker]), "it has left, by force")
-    assert (tmp_path / "handed back").exists()
+    assert (tmp_path / "handed back").exists() == (most > 2)
 
 
 def test_no_line_of_a_log_holds_a_strangers_text(stack):

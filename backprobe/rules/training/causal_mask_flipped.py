@@ -234,13 +234,8 @@ def _blocks_in(
         is_mask = _holds(call.args[0], part) or (len(call.args) > 2 and _holds(call.args[1], part))
         return ones if is_mask and _is_far_below(record, tree, fill) else None
     if name == "where" and len(call.args) == 3 and _holds(call.args[0], part):
-        return (
-            not ones
-            if _is_far_below(record, tree, call.args[2])
-            else ones
-            if _is_far_below(record, tree, call.args[1])
-            else None
-        )
+        kept_apart = [_is_far_below(record, tree, one) for one in call.args[1:]]
+        return None if not any(kept_apart) else not ones if kept_apart[1] else ones
     keyword = next((one.arg for one in call.keywords if _holds(one.value, part)), None)
     if name == "scaled_dot_product_attention" and keyword == "attn_mask":
         return not ones

@@ -1,4 +1,4 @@
-"""A record that is refused: nothing of it stays in the supervisor, and how the run ended does not hang on who was quicker."""
+"""A record that is refused: nothing of it stays in the supervisor, and how the run ended does not depend on who was quicker."""
 
 import gc
 import weakref
@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 from backprobe.record import encode
+from store.runs.limits import Limits
 from tests.backprobe.record.rows import full_record
 from tests.support.waiting import until
 from workers.sandbox.supervisor.attempt import Attempt
@@ -51,3 +52,10 @@ def test_a_record_that_is_valid_changes_nothing_of_how_its_run_ended(stop):
     ears = _Ears(Attempt(Job(files={"main.py": ""}, entry="main.py"), gpu=False), None)
     ears.hear(VALID)
     assert ears.why_ended(stop) == stop
+
+
+def test_a_limit_that_the_decoding_found_is_the_one_that_is_named():
+    job = Job(files={"main.py": ""}, entry="main.py", limits=Limits(record_rows=1))
+    ears = _Ears(Attempt(job, gpu=False), None)
+    assert ears.hear(VALID) == "record_rows"
+    assert [ears.why_ended(stop) for stop in (None, "record_bytes")] == ["record_rows", "record_rows"]
