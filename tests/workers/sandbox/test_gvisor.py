@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from workers.sandbox.levels.attestation import Differs
 from workers.sandbox.levels.capabilities import confinement, lacking
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.levels.probe import prove
-from workers.sandbox.process import lockdown
+from workers.sandbox.process import lockdown, private_root
 from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.start import executor_confinement
@@ -161,6 +162,22 @@ def test_a_lost_sandbox_costs_no_run_and_leaves_nothing(require):
         assert [(outcome.status, outcome.facts.tries) for outcome in outcomes] == [("succeeded", 2)], outcomes[0].error
     assert not folder.exists()
     assert psutil.wait_procs(processes, timeout=10)[1] == []
+
+
+def test_ctypes_finds_a_library_in_each_root_by_the_way_that_starts_no_compiler(require):
+    require("runsc")
+    require("bubblewrap")
+    ask = [sys.executable, "-c", "import ctypes.util\nprint(ctypes.util._findSoname_ldconfig('c'))"]
+    behind_bubblewrap = subprocess.run(private_root.wrapped(ask), capture_output=True, text=True, check=True)
+    assert behind_bubblewrap.stdout == "libc.so.6\n"
+    ours, theirs = socket.socketpair()
+    reads, writes = os.pipe()
+    with ours, theirs, open(reads) as told:
+        guest = runsc.start(theirs, ask, {}, writes, 8 << 20)
+        os.close(writes)
+        assert told.read() == "libc.so.6\n"
+        assert guest.process.wait(30) == 0
+        guest.sweep()
 
 
 def sentry_pid(folder: Path) -> int:

@@ -149,7 +149,7 @@ def _write_bundle(folder: Path, command: list[str], environment: Mapping[str, st
     outside = list(landlock.not_below(landlock.python_folders(), ("/usr",)))
     for name in ("proc", "tmp", "dev", "sys", "etc", "usr", *(one[1:] for one in outside)):
         (root / name).mkdir(mode=0o755, parents=True, exist_ok=True)
-    for file in ("/etc/ld.so.cache", "/etc/localtime"):
+    for file in landlock.FILES:
         if Path(file).exists():
             shutil.copyfile(file, root / file[1:])
     shutil.copyfile(Path(str(workers.__file__)).parent / "sandbox" / "hosts", root / "etc/hosts")
@@ -163,7 +163,7 @@ def _write_bundle(folder: Path, command: list[str], environment: Mapping[str, st
 
 def _libraries(root: Path) -> Iterator[str]:
     """/lib and its like: links into /usr are made, folders of their own come back to be bound."""
-    for name in ("lib", "lib64", "bin"):
+    for name in landlock.LINKS:
         path = Path("/", name)
         if path.is_symlink():
             (root / name).symlink_to(path.readlink())

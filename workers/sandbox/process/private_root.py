@@ -58,14 +58,14 @@ def refusal() -> str | None:
 def _system() -> Iterable[str]:
     """/usr whole, as Debian and Fedora lay it out, and the cache of its libraries."""
     yield from ("--ro-bind", "/usr", "/usr")
-    for link in ("lib", "lib64", "bin", "sbin"):  # sbin: ctypes asks ldconfig where a library is, and else gcc
+    for link in landlock.LINKS:
         path = Path("/", link)
         if path.is_symlink():
             yield from ("--symlink", f"usr/{link}", str(path))
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
-    for file in ("/etc/ld.so.cache", "/etc/localtime"):
+    for file in landlock.FILES:
         yield from ("--ro-bind-try", file, file)
     yield from ("--ro-bind", str(Path(str(workers.__file__)).parent / "sandbox" / "hosts"), "/etc/hosts")
 
