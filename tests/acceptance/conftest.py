@@ -32,5 +32,7 @@ def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """A running Backprobe, for all tests that leave it as it was."""
     with environment_of(request.param, request) as environment:
         running = Served(tmp_path_factory.mktemp("home"), {**environment, **UNLIMITED})
-        yield running
-        running.close()
+        try:
+            yield running
+        finally:
+            running.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.addresses import free_port
+from tests.support.addresses import free_port, own_uid
 from tests.support.resources import ROOT
 
 FIRST_RESULT_SECONDS = 60
@@ -25,6 +25,7 @@ class Started:
 
     def __init__(self, venv: Path, home: Path, port: int) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("BACKPROBE_")}
+        environment |= {"BACKPROBE_SANDBOX_UID": str(own_uid())}
         self.process = subprocess.Popen(
             ["make", "--no-print-directory", "run", f"VENV={venv}", f"ARGS=--port {port}"],
             cwd=ROOT,

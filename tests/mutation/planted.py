@@ -3,7 +3,8 @@
 usage: python -m tests.mutation.planted [TEXT...]
 
 TEXT chooses the faults whose file or words contain one of them. The project is copied first, so nothing is changed here.
-Of the tests of a fault those of the first file run first; the first failure is enough. Exit code 1: a fault is not seen.
+First the chosen tests run without a fault, and must pass. Of the tests of a fault those of the first file run first; the
+first failure is enough. Exit code 1: a fault is not seen. 2: a test fails without any fault.
 """
 
 from __future__ import annotations
@@ -71,15 +72,18 @@ def seen_by(fault: Fault, folder: Path) -> str | None:
 
 def _failed(tests: str, folder: Path) -> str | None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "--no-header", "-p", "no:cacheprovider", tests]
-    ran = subprocess.run(
-        command,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        timeout=SECONDS,
-        capture_output=True,
-        text=True,
-    )
+    try:
+        ran = subprocess.run(
+            command,
+            check=False,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+            timeout=SECONDS,
+            capture_output=True,
+            text=True,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{tests}: not ended within {SECONDS} s"
     if ran.returncode == 0:
         return None
     lines = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
@@ -101,6 +105,10 @@ def main(words: Sequence[str]) -> int:
     unseen = 0
     with tempfile.TemporaryDirectory() as made:
         folder = copied(Path(made, "backprobe"))
+        for tests in sorted({tests for fault in chosen for tests in fault.tests}):
+            if (failed := _failed(tests, folder)) is not None:
+                print(f"without any fault: {failed}", file=sys.stderr)
+                return 2
         for number, fault in enumerate(chosen, 1):
             began = time.monotonic()
             failed = seen_by(fault, folder)

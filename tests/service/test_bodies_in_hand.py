@@ -6,12 +6,12 @@ import contextlib
 import http.client
 import json
 import socket
-import time
 
 import pytest
 
 from service.limits import request_bodies
 from service.limits.request_bodies import BodyRoom, Senders
+from tests.support.waiting import until
 
 SECONDS = 60
 MANY = 1 << 20
@@ -50,13 +50,6 @@ def answer(connection):
     told = http.client.HTTPResponse(connection)
     told.begin()
     return told.status, told.headers, json.loads(told.read())
-
-
-def until(true):
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_body_that_finds_no_room_is_told_to_come_again(server):

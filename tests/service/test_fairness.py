@@ -19,6 +19,7 @@ from flask import Response
 
 from backprobe.client import new_run_id
 from backprobe.record import dumps, split
+from tests.support.waiting import until
 
 SECONDS = 60
 SEATS = 24
@@ -151,13 +152,6 @@ def two(served, held, request):
     return Tenant(site, port, f"{name}a", held), Tenant(site, port, f"{name}b", held)
 
 
-def eventually(true):
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def streams(greedy, _served, _held):
     run = greedy.submit()
     statuses = Counter(
@@ -175,7 +169,7 @@ def waits(greedy, served, held):
     for key in range(4):
         for _ in range(8):
             greedy.sent(f"GET /v1/runs/{run}", key, Prefer="wait=30")
-    eventually(lambda: served[0].context.waiters.waiting >= 6)
+    until(lambda: served[0].context.waiters.waiting >= 6)
 
 
 def seats(name):
@@ -200,7 +194,7 @@ def body_room(greedy, served, _held):
             one = greedy.sent("POST /v1/snippets", **{"Authorization": "none", **key, "Content-Length": "1000000"})
             with contextlib.suppress(OSError):
                 one.sendall(b"x" * 140_000)
-    eventually(lambda: server.bodies.taken > 400_000)
+    until(lambda: server.bodies.taken > 400_000)
 
 
 def queue(greedy, _served, _held):
@@ -223,7 +217,7 @@ def database(greedy, _served, held):
         one.start()
     held.callback(lambda: [one.join(SECONDS) for one in threads])
     held.callback(over.set)
-    eventually(lambda: statuses.total() > 50)
+    until(lambda: statuses.total() > 50)
 
 
 def audits(greedy, _served, held):
@@ -240,7 +234,7 @@ def audits(greedy, _served, held):
         one.start()
     held.callback(lambda: [one.join(SECONDS) for one in threads])
     held.callback(over.set)
-    eventually(lambda: statuses[503] or statuses.total() > 8)
+    until(lambda: statuses[503] or statuses.total() > 8)
 
 
 def connections(greedy, _served, held):
@@ -313,17 +307,17 @@ def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, 
     other.ask("GET", "/v1/me")
     run = greedy.submit()
     greedy.sent(f"GET /v1/runs/{run}", Prefer="wait=30")
-    eventually(lambda: site.context.waiters.waiting == 1)
+    until(lambda: site.context.waiters.waiting == 1)
     queue = server._server.task_dispatcher.queue
     body = b'{"source": "x = 1\\n"}'
     sent = {"Content-Type": "application/json", "Content-Length": str(len(body))}
     for number, one in enumerate([*[greedy] * 30, other]):
         one.sent("POST /v1/runs", **sent).sendall(body)
-        eventually(lambda number=number: len(queue) == number + 1)
+        until(lambda number=number: len(queue) == number + 1)
     with site.context.database.begin() as transaction:
         lifecycle.request_cancel(transaction, run, tenant_id=greedy.id)
-    eventually(lambda: not queue)
-    eventually(lambda: len(stored(site)) == 32)
+    until(lambda: not queue)
+    until(lambda: len(stored(site)) == 32)
     assert other.id in stored(site)[1:3]
 
 
@@ -415,7 +409,7 @@ def standing(module_make, held):
 def test_one_tenant_has_two_requests_at_work_while_another_asks_and_metrics_say_that_the_rest_waits(standing):
     server, greedy, other, begun, go = standing
     sent = [greedy.sent("GET /v1/standing", number % 4) for number in range(20)]
-    eventually(lambda: server.turns.waiting == 18 and len(begun) == 2)
+    until(lambda: server.turns.waiting == 18 and len(begun) == 2)
     assert begun == [greedy.id] * 2
     assert other.ask("GET", "/v1/runs")[0] == 200
     assert other.ask("GET", "/healthz")[0] == 200
@@ -435,9 +429,9 @@ def test_a_request_that_was_held_back_for_too_long_is_told_to_come_again(standin
     monkeypatch.setattr("service.limits.turns.LONGEST_SECONDS", 0.0)
     for _ in range(2):
         greedy.sent("GET /v1/standing")
-    eventually(lambda: len(begun) == 2)
+    until(lambda: len(begun) == 2)
     late = greedy.sent("GET /v1/standing")
-    eventually(lambda: server.turns.waiting == 1)
+    until(lambda: server.turns.waiting == 1)
     go.set()
     answer = http.client.HTTPResponse(late)
     answer.begin()
@@ -451,7 +445,7 @@ def test_a_client_that_does_not_read_its_answer_keeps_no_request_of_its_tenant_f
     server, greedy, other, _begun, _go = standing
     for key in range(3):
         greedy.sent("GET /v1/large", key)
-    eventually(lambda: sum(len(one.requests) for one in server._server.active_channels.values()) == 3)
+    until(lambda: sum(len(one.requests) for one in server._server.active_channels.values()) == 3)
     other.ask("GET", "/v1/me")
     for _ in range(3):
         assert greedy.ask("GET", "/v1/me")[0] == 200
@@ -465,7 +459,7 @@ def test_two_that_wait_for_a_run_s_end_keep_no_request_of_their_tenant_from_bein
     for key in range(4):
         greedy.sent(f"GET /v1/runs/{run}", key, Prefer="wait=30")
     other.ask("GET", "/v1/me")
-    eventually(lambda: greedy.site.context.waiters.waiting == 4)
+    until(lambda: greedy.site.context.waiters.waiting == 4)
     assert greedy.ask("GET", "/v1/me")[0] == 200
     assert server.turns.waiting == 0
 

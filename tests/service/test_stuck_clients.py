@@ -11,6 +11,7 @@ import time
 import pytest
 
 from bench.stored import short_record
+from tests.support.waiting import until
 
 SECONDS = 60
 THREADS = 8
@@ -56,13 +57,6 @@ def ask(port, path):
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
-
-
-def until(condition):
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])

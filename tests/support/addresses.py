@@ -13,7 +13,9 @@ from workers.sandbox.levels.names import SLOT_UIDS
 PORTS_FIRST, PORTS_EACH = 12_000, 600
 """Below 32768, where Linux begins to choose ports by itself: no outgoing connection takes one between look and use."""
 
-UIDS_FIRST, UIDS_EACH = 200_000, 20 * (SLOT_UIDS + 1)
+SUPERVISORS = 60
+"""Of the tests, at most, that one test process starts."""
+UIDS_FIRST, UIDS_EACH = 200_000, SUPERVISORS * (SLOT_UIDS + 1)
 _ports = count(os.getpid() % PORTS_EACH)
 _uids = count()
 
@@ -45,4 +47,4 @@ def free_port() -> int:
 def own_uid() -> int:
     """The first of `SLOT_UIDS` + 1 uids that no other supervisor of the tests uses."""
     run = int(os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid():x}")[:6], 16) % 1000
-    return UIDS_FIRST + (run * 32 + process_number() % 32) * UIDS_EACH + next(_uids) % 20 * (SLOT_UIDS + 1)
+    return UIDS_FIRST + (run * 32 + process_number() % 32) * UIDS_EACH + next(_uids) % SUPERVISORS * (SLOT_UIDS + 1)

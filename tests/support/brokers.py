@@ -1,9 +1,11 @@
 """Brokers of a test's own: a Redis database that nobody else uses, and a RabbitMQ without our queues."""
 
 import contextlib
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -14,29 +16,44 @@ CLAIM_SECONDS = 900
 """A Redis database is given back so long after a test process was killed while it had it."""
 
 
+def _claimed(claims: Any, owner: str) -> int:
+    """A Redis database (1 to 15) that nobody else uses now."""
+    deadline = time.monotonic() + CLAIM_SECONDS
+    while time.monotonic() < deadline:
+        for number in range(1, 16):
+            if claims.set(f"backprobe-test-{number}", owner, nx=True, ex=CLAIM_SECONDS):
+                return number
+        time.sleep(0.1)
+    return pytest.fail(f"no free Redis database within {CLAIM_SECONDS} s", pytrace=False)
+
+
 def _redis_url() -> Iterator[str]:
-    """A Redis database (1 to 15) that nobody else uses now, empty before and after."""
+    """A Redis database that nobody else uses, empty before and after; it stays ours however long the test takes."""
     require("redis")
     import redis
 
-    owner = uuid.uuid4().hex
-    deadline = time.monotonic() + CLAIM_SECONDS
+    owner, done = uuid.uuid4().hex, threading.Event()
     with redis.Redis.from_url(REDIS) as claims:
-        number = None
-        while number is None:
-            number = next(
-                (n for n in range(1, 16) if claims.set(f"backprobe-test-{n}", owner, nx=True, ex=CLAIM_SECONDS)), None
-            )
-            if number is None:
-                if time.monotonic() > deadline:
-                    pytest.fail(f"no free Redis database within {CLAIM_SECONDS} s", pytrace=False)
-                time.sleep(0.1)
-        url = urlunsplit(urlsplit(REDIS)._replace(path=f"/{number}"))
-        with redis.Redis.from_url(url) as mine:
-            mine.flushdb()
-            yield url
-            mine.flushdb()
-        claims.delete(f"backprobe-test-{number}")
+        number = _claimed(claims, owner)
+        key = f"backprobe-test-{number}"
+
+        def renew() -> None:
+            while not done.wait(CLAIM_SECONDS / 10):
+                claims.expire(key, CLAIM_SECONDS)
+
+        renewing = threading.Thread(target=renew, name="claim of a Redis database", daemon=True)
+        renewing.start()
+        try:
+            url = urlunsplit(urlsplit(REDIS)._replace(path=f"/{number}"))
+            with redis.Redis.from_url(url) as mine:
+                mine.flushdb()
+                yield url
+                mine.flushdb()
+        finally:
+            done.set()
+            renewing.join()
+            if claims.get(key) == owner.encode():
+                claims.delete(key)
 
 
 redis_of_its_own = contextlib.contextmanager(_redis_url)

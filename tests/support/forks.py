@@ -11,12 +11,12 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,12 @@ class ForkServer:
         command = [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())]
         with theirs, _grown_stack() if grown else contextlib.nullcontext():
             self._process = subprocess.Popen(
-                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd=ROOT
+                command,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                cwd=ROOT,
+                process_group=0,
             )
         ours.settimeout(SECONDS)
         self._socket = ours
@@ -89,8 +94,8 @@ class ForkServer:
         self._socket.close()
         try:
             self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        except subprocess.TimeoutExpired:  # it waits for a program that hangs
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
 
@@ -105,21 +110,25 @@ def _grown_stack() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_STACK, before)
 
 
-@cache
-def _server(core: str | None, grown: bool) -> ForkServer:
-    opened = ForkServer(core, grown=grown)
-    atexit.register(opened.close)
-    return opened
+_servers: dict[tuple[str | None, bool], ForkServer] = {}
+
+
+def _server(core: str | None, *, grown: bool) -> ForkServer:
+    if (core, grown) not in _servers:
+        _servers[core, grown] = opened = ForkServer(core, grown=grown)
+        atexit.register(opened.close)
+    return _servers[core, grown]
 
 
 def run(jobs: Iterable[tuple[str, str | Path, list[str]] | Job], core: str | None = None) -> list[dict[str, Any]]:
     """What came of each job; a tuple has mode, path and arguments."""
     made = [job if isinstance(job, Job) else Job(mode=job[0], path=str(job[1]), arguments=job[2]) for job in jobs]
-    server = _server(core, any(job.mode == "command" for job in made))
+    grown = any(job.mode == "command" for job in made)
+    server = _server(core, grown=grown)
     try:
         return server.run(made)
     except BaseException:  # what is left in the pipe belongs to nobody: the next one gets a process of its own
-        _server.cache_clear()  # first: closing may be interrupted too
+        del _servers[core, grown]  # first: closing may be interrupted too
         server.close()
         raise
 

@@ -8,17 +8,23 @@ from contextlib import contextmanager
 import pytest
 
 from backprobe.isolation import IsolationLevel
+from tests.support.addresses import own_uid
 from tests.support.resources import lack
 from workers.sandbox.levels.capabilities import confinement, lacking
-from workers.sandbox.levels.names import SANDBOX_UID, Confinement
+from workers.sandbox.levels.names import Confinement
 from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.supervisor import Supervisor
 
 WARM_SECONDS = 180
 
 
-def confined(level: IsolationLevel, uid: int = SANDBOX_UID) -> Confinement:
-    """How this machine confines a run at this level; the test is skipped where it cannot, or fails where it must."""
+def confined(level: IsolationLevel, uid: int | None = None) -> Confinement:
+    """How this machine confines a run at this level; the test is skipped where it cannot, or fails where it must.
+
+    Args:
+        uid: The first of those that runs have; None: one that no other supervisor of the tests has.
+    """
+    uid = own_uid() if uid is None else uid
     if level != "none" and (lacks := lacking(level, uid)):
         lack("runsc" if level == "gvisor" else "bubblewrap", f"level {level} is not to be had: {'; '.join(lacks)}")
     return confinement(level, uid)

@@ -45,7 +45,11 @@ class Served:
         command = [*BACKPROBE, "serve", "--port", str(self.port), "--home", str(self.home)]
         environment = os.environ | self.environment | {"BACKPROBE_LEASE_SECONDS": str(LEASE_SECONDS)}
         self.process = self._processes.start(command, environment, name="serve.test")
-        self.until(self._answers, "serve is ready", READY_SECONDS)
+        try:
+            self.until(self._answers, "serve is ready", READY_SECONDS)
+        except BaseException:  # no fixture has us yet that would end it
+            self.stop()
+            raise
 
     @property
     def log(self) -> str:

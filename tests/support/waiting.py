@@ -9,7 +9,9 @@ import pytest
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: float = 120.0) -> T:
+def until(
+    condition: Callable[[], T], what: str | Callable[[], str] = "what this line waits for", seconds: float = 120.0
+) -> T:
     """The first value of the condition that is true; the test fails with `what` when none comes in time.
 
     The deadline is for a loaded machine: a condition that comes is seen within hundredths of a second.

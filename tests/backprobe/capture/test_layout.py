@@ -10,8 +10,14 @@ import torch
 
 from backprobe.capture.torch_access import native, native_layout
 from tests.backprobe.capture.in_process import recorded
+from tests.support.resources import lack
 
-pytestmark = pytest.mark.skipif(native.native is None, reason="the core in C is not there")
+
+@pytest.fixture(autouse=True)
+def _core() -> None:
+    if native.native is None:
+        lack("core", "core does not serve here")
+
 
 PROGRAM = """
 import torch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from backprobe.recorder.record_sender import Sender
 from backprobe.recorder.target import Target
 from tests.support import samples
 from tests.support.frame_server import FrameServer
+from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +58,6 @@ def make(service: FrameServer, home: Path) -> Iterator[Callable[..., Sender]]:
     service.free.set()
     for each in made:
         each.close(None, seconds=2.0)
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
-    """What a condition gives, once it gives something."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for: {what}"
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(name="until")

@@ -3,7 +3,6 @@
 import pytest
 
 from store.runs.limits import Limits
-from tests.support.addresses import own_uid
 from tests.support.isolation import confined
 from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.job import Job
@@ -77,7 +76,7 @@ def test_what_of_torch_works_is_what_the_table_says(level, name) -> None:
 @pytest.mark.parametrize("disk_bytes", [0, 1 << 20])
 def test_the_first_optimizer_of_a_process_that_is_not_warm_yet_works_too(level, disk_bytes) -> None:
     """It imports what writes a cache: in the first seconds of a worker, before that was loaded ahead."""
-    chosen = confined(level, own_uid())
+    chosen = confined(level)
     if disk_bytes and level == "process":
         return  # nothing can be written there
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from store.runs.limits import Limits
-from tests.support.addresses import own_uid
 from tests.support.isolation import confined, warm
 from workers.sandbox.process.scratch import PREFIX, lay_out
 from workers.sandbox.supervisor.job import Job
@@ -107,7 +106,7 @@ def test_nothing_is_left_of_them(name, request, until):
 
 
 def test_a_child_made_ahead_serves_a_run_of_several_files_where_it_can_write_them(of_several_files):
-    with warm(confined("none", own_uid())) as one:
+    with warm(confined("none")) as one:
         of_several_files(one)
         of_several_files(one)
 

@@ -17,9 +17,9 @@ import pytest
 
 from backprobe.isolation import IsolationLevel
 from store.runs.limits import Limits
+from tests.support import addresses
 from tests.support.isolation import confined
 from workers.sandbox.levels import attestation, probe
-from workers.sandbox.levels.names import SANDBOX_UID
 from workers.sandbox.process import landlock
 from workers.sandbox.process.lockdown import STEPS, own_uid
 from workers.sandbox.remote import boot
@@ -30,6 +30,7 @@ from workers.sandbox.supervisor.supervisor import Supervisor
 
 RT_SIGACTION = {"x86_64": 13, "aarch64": 134}[platform.machine()]
 CANCEL = 32
+UID = addresses.own_uid()
 CONFINED: tuple[IsolationLevel, ...] = ("process", "namespace")
 RAN = 'print("user code ran")'
 
@@ -62,7 +63,7 @@ UNSEEN = {
 @contextlib.contextmanager
 def supervisor_at(level: IsolationLevel, change: str = "") -> Iterator[Supervisor]:
     """At a level; with a change to what the warm process and its children run."""
-    chosen, usual = confined(level), subprocess.Popen
+    chosen, usual = confined(level, UID), subprocess.Popen
 
     def popen(command: list[str], **options: Any) -> Any:
         if change and "workers.sandbox.process.zygote" in command:
@@ -102,10 +103,12 @@ def assert_did_not_run(outcome: Outcome) -> None:
     assert outcome.error.whose == "ours"
 
 
-@pytest.mark.parametrize("step", sorted({step.__name__ for level in CONFINED for step in STEPS[level]} - set(UNSEEN)))
+@pytest.mark.parametrize(
+    ("incomplete", "step"),
+    [(level, step.__name__) for level in CONFINED for step in STEPS[level] if step.__name__ not in UNSEEN],
+    indirect=["incomplete"],
+)
 def test_without_any_one_step_user_code_does_not_run(incomplete, step) -> None:
-    if step not in [one.__name__ for one in STEPS[incomplete.confinement.level]]:
-        pytest.skip("that step is of another level")
     assert_did_not_run(without(incomplete, step))
     assert tried(incomplete).status == "succeeded"
 
@@ -164,7 +167,7 @@ FIELDS = {
     "no filter": changed("status", "Seccomp", "0"),
     "two threads": changed("status", "Threads", "2"),
     "root": changed("status", "Uid", "0\t0\t0\t0"),
-    "root when it likes": changed("status", "Uid", f"{SANDBOX_UID}\t{SANDBOX_UID}\t0\t{SANDBOX_UID}"),
+    "root when it likes": changed("status", "Uid", f"{UID}\t{UID}\t0\t{UID}"),
     "root's group": changed("status", "Gid", "0\t0\t0\t0"),
     "a blocked signal": changed("status", "SigBlk", "0000000000004000"),
     "an ignored signal": changed("status", "SigIgn", "0000000001005000"),
@@ -236,10 +239,9 @@ def test_a_child_with_other_descriptors_does_not_go(locked, extra, monkeypatch) 
     assert_did_not_run(tried(locked))
 
 
+@pytest.mark.parametrize("locked", ["namespace"], indirect=True)  # level process has none of its own
 @pytest.mark.parametrize("name", attestation.NAMESPACES)
 def test_a_child_in_a_namespace_of_ours_does_not_go(locked, name, monkeypatch) -> None:
-    if locked.confinement.level != "namespace":
-        pytest.skip("level process has none of its own")
     usual = os.readlink
 
     def readlink(path: str, *, dir_fd: int | None = None) -> str:
@@ -265,7 +267,7 @@ def test_with_its_own_uid_go_the_groups_and_the_way_back_to_privileges() -> None
     if child == 0:
         try:
             os.setgroups([0, 4242])
-            own_uid(SimpleNamespace(order=SimpleNamespace(uid=SANDBOX_UID)))
+            own_uid(SimpleNamespace(order=SimpleNamespace(uid=UID)))
             os.write(writing, Path("/proc/self/status").read_bytes())
         finally:
             os._exit(0)
@@ -273,7 +275,7 @@ def test_with_its_own_uid_go_the_groups_and_the_way_back_to_privileges() -> None
     with open(reading, "rb") as said:
         told = dict(line.split(":\t", 1) for line in said.read().decode().splitlines())
     os.waitpid(child, 0)
-    assert told["Uid"].split() == [str(SANDBOX_UID)] * 4
+    assert told["Uid"].split() == [str(UID)] * 4
     assert told["Groups"].split() == []
     assert told["NoNewPrivs"] == "1"
 
