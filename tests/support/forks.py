@@ -34,6 +34,7 @@ class Job:
         mode: How it runs; a key of the table in `fork_server.py`.
         environment: Added to that of the process.
         record: A file for the record of a captured program; None: it is looked at and thrown away.
+        seconds: It may take so long.
     """
 
     mode: str
@@ -42,6 +43,7 @@ class Job:
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     record: str | None = None
+    seconds: float = SECONDS
 
 
 class ForkServer:
@@ -67,7 +69,6 @@ class ForkServer:
                 cwd=ROOT,
                 process_group=0,
             )
-        ours.settimeout(SECONDS)
         self._socket = ours
         self._stream = ours.makefile("rw", encoding="utf-8")
 
@@ -75,11 +76,12 @@ class ForkServer:
         """The result of each job: `code`, `out`, `err`, and what the engine counted if it was captured.
 
         Raises:
-            RuntimeError: the process has gone. TimeoutError: a job took longer than `SECONDS`.
+            RuntimeError: the process has gone. TimeoutError: a job took longer than it may.
         """
         return [self._answer(job) for job in jobs]
 
     def _answer(self, job: Job) -> dict[str, Any]:
+        self._socket.settimeout(job.seconds)
         self._stream.write(json.dumps(asdict(job)) + "\n")
         self._stream.flush()
         line = self._stream.readline()

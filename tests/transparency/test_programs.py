@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.forks import run
+from tests.support.forks import Job, run
 
 FOLDER = Path(__file__).parent / "programs"
 PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if path.name != "probes.py")
@@ -25,12 +25,13 @@ def told(text: str) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x", "\n".join(lines))
 
 
-@pytest.mark.timeout(1200)  # C++ is compiled three times, in turn with four other test processes
+@pytest.mark.timeout(1200)  # torch's headers take g++ 8 s, and were seen to take 92 beside four other test processes
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_it_does_what_it_does_plain(path: Path, require: Any) -> None:
     if path.stem == "compilers":  # torch.compile writes C++ and has it compiled
         require("compiler")
-    plain, *captured = run([(mode, str(path), []) for mode in ("plain", *(f"captured-{t}" for t in TIERS))])
+    modes = ("plain", *(f"captured-{tier}" for tier in TIERS))
+    plain, *captured = run(Job(mode=mode, path=str(path), seconds=1000) for mode in modes)
     assert plain["code"] == 0, plain["err"]
     assert plain["out"]
     for tier, ran in zip(TIERS, captured, strict=True):
