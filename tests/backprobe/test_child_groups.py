@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from backprobe.child_groups import kill_group, wait_or_kill
+from tests.support.waiting import until
 
 STARTS_ANOTHER = """
 import subprocess, sys, time
@@ -31,10 +31,7 @@ def _runs(pid: int) -> bool:
 
 def _ends(pid: int) -> bool:
     """SIGKILL is delivered a moment after it was sent."""
-    until = time.monotonic() + 20
-    while _runs(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not _runs(pid)
+    return until(lambda: not _runs(pid), f"{pid} ends")
 
 
 def test_a_child_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -46,9 +43,7 @@ def test_a_child_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_child_that_does_not_end_is_killed_with_its_own(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     process = _started(told, 600)
-    until = time.monotonic() + 60
-    while not (told.exists() and told.read_text()) and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: told.exists() and told.read_text(), "the child says who it started")
     assert wait_or_kill(process, 0.1) is None
     assert process.returncode == -9
     assert _ends(int(told.read_text()))

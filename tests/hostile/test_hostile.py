@@ -224,7 +224,7 @@ def shown_over_homes() -> list[str]:
 def control(require) -> Iterator[tuple[Supervisor, Field, bytes]]:
     require("bubblewrap")
     if os.geteuid() != 0:
-        pytest.skip("the control needs root: it becomes a uid of its own")
+        pytest.skip("only root becomes a uid of its own, which the control does")
     # no child made ahead: the field would take it, and its folder, for what the program left behind
     yield from opened(Supervisor(bare_zygote, confinement=Confinement(uid=UID), ahead=False))
 

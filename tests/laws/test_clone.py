@@ -23,7 +23,7 @@ def pointers(text: str) -> list[str]:
 
 def test_nothing_tracked_points_out_of_the_clone() -> None:
     if not (ROOT / ".git").exists():
-        pytest.skip("git: this is no checkout, so there are no tracked files")
+        pytest.skip("no git checkout: there are no tracked files")
     found = {}
     for path in tracked(ROOT):
         if path.suffix not in PICTURES and (what := pointers(path.read_text(errors="replace"))):

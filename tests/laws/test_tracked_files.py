@@ -31,7 +31,7 @@ def held(text: str) -> list[str]:
 
 def test_no_tracked_file_holds_what_is_forbidden():
     if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout: there are no tracked files")
+        pytest.skip("no git checkout: there are no tracked files")
     found = {}
     for path in tracked(ROOT):
         if path.is_relative_to(HOSTILE):

@@ -36,6 +36,7 @@ from store.recorders.recorder_requests import (
 from store.records import storage
 from store.runs import lifecycle
 from store.runs.model import FencedOut
+from tests.support.waiting import until
 from workers.upkeep import reaper as reaper_module
 from workers.upkeep.reaper import Reaper
 
@@ -212,7 +213,6 @@ def test_the_same_request_makes_one_run_and_another_one_is_refused(begin, end, s
 
 
 def test_the_time_in_an_id_is_near_the_servers(begin, now):
-    import time
 
     ms = time.time_ns() // 1_000_000
     for days in (-20, 0, 0.9):
@@ -225,7 +225,6 @@ def test_the_time_in_an_id_is_near_the_servers(begin, now):
 
 
 def test_a_run_of_a_past_month_has_a_place_for_its_record(database, begin, send, end, frames, now):
-    import time
 
     run = new_id("run", time.time_ns() // 1_000_000 - 31 * DAY_MS)
     with database.begin() as transaction:
@@ -393,9 +392,7 @@ def test_ends_that_come_all_at_once_are_written_one_round_after_the_other(databa
     stop = threading.Event()
     serving = threading.Thread(target=reaper.serve, args=(stop,))
     serving.start()
-    deadline = time.monotonic() + 30.0
-    while any(now(run).status == "running" for run in runs) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: not any(now(run).status == "running" for run in runs), "none runs any more")
     stop.set()
     serving.join()
     assert {now(run).status for run in runs} == {"canceled"}

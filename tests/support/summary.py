@@ -22,6 +22,8 @@ BY_BEGINNING = {
     "level gvisor": RESOURCES["runsc"].command,
     "level ": "backprobe doctor    # says what this machine lacks for the level, and what would give it",
     "no cgroup": "backprobe doctor    # says which part of /sys/fs/cgroup must be writable",
+    "no git checkout": "git clone, in place of a copy without .git",
+    "only root": "sudo make test",
     "transformers": "make venv-dev && .venv/bin/pip install -c constraints.txt 'backprobe[suite]'",
 }
 """Beginning of a reason that names no resource -> what would bring it."""

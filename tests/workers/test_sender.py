@@ -16,6 +16,7 @@ from store.tables import Now
 from store.webhooks import deliveries, delivery_log, outbox, signing, webhooks
 from store.webhooks.destination import Allowed
 from tests.support.receiver import Raw, Receiver
+from tests.support.waiting import until
 from workers.upkeep.sender import Sender
 
 SECRET = b"s" * 32
@@ -339,14 +340,11 @@ def test_under_another_secret_of_the_server_nothing_is_sent(database, hook, log)
 def test_one_that_hangs_leaves_the_others_their_turn(database, hook, sender, log):
     """Three events wait for one that hangs and one for another; all seats are never the first one's."""
     stop, released = threading.Event(), threading.Event()
-    with Raw(lambda _: released.wait(60)) as hanging, Receiver() as receiver:
+    with Raw(lambda _: released.wait(300)) as hanging, Receiver() as receiver:
         hangs, works = hook(hanging.url(), events=3), hook(receiver.url(), events=1)
-        thread = threading.Thread(target=sender().serve, args=(stop,))
+        thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
-        deadline = time.monotonic() + 30
-        while not receiver.got and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert receiver.got
+        until(lambda: receiver.got, "the quick one has its delivery")
         assert hanging.connections <= 2
         stop.set()
         released.set()
@@ -362,15 +360,13 @@ def test_a_tenant_whose_webhooks_all_hang_leaves_the_others_their_turn(database,
     stop, released = threading.Event(), threading.Event()
     with database.begin() as transaction:
         other = tenants.create(transaction, "tnt_of_one_that_works")
-    with Raw(lambda _: released.wait(60)) as hanging, Receiver() as receiver:
+    with Raw(lambda _: released.wait(300)) as hanging, Receiver() as receiver:
         for _ in range(5):  # each may have two tries under way, which is more than there are seats
             hook(hanging.url(), events=2)
         works = hook(receiver.url(), tenant_id=other)
-        thread = threading.Thread(target=sender().serve, args=(stop,))
+        thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
-        deadline = time.monotonic() + 60
-        while not receiver.got and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: receiver.got, "the quick one has its delivery")
         stop.set()
         released.set()
         thread.join(30)

@@ -30,15 +30,12 @@ print(x.grad.tolist(), torch.random.initial_seed())
 
 
 @pytest.fixture(scope="module", params=["none", "process", "namespace"])
-def ours(request) -> Iterator[Supervisor]:
+def ours(request, until) -> Iterator[Supervisor]:
     """One that makes its next child ahead, at each level; it is warm to the last."""
     chosen = confined(request.param)
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
         assert one.wait_warm(120), one.failure
-        deadline = time.monotonic() + 120
-        while waiting(one) is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert waiting(one) is not None, "no child was made ahead"
+        until(lambda: waiting(one), "a child is made ahead")
         yield one
 
 

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -15,6 +14,7 @@ import pytest
 
 from store.runs.limits import Limits
 from tests.support.isolation import confined
+from tests.support.waiting import until
 from workers.sandbox.gvisor import runsc, sentry
 from workers.sandbox.levels.attestation import Differs
 from workers.sandbox.levels.capabilities import confinement, lacking
@@ -154,9 +154,7 @@ def test_a_lost_sandbox_costs_no_run_and_leaves_nothing(require):
         job = Job(files={"m.py": "import time; print('here', flush=True); time.sleep(1)"}, entry="m.py")
         thread = threading.Thread(target=lambda: outcomes.append(one.run(job)))
         thread.start()
-        deadline = time.monotonic() + 20
-        while not one._watch._flying and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: one._watch._flying, "the run is at work")
         psutil.Process(sentry_pid(folder)).send_signal(signal.SIGKILL)
         thread.join(90)
         assert [(outcome.status, outcome.facts.tries) for outcome in outcomes] == [("succeeded", 2)], outcomes[0].error

@@ -20,7 +20,7 @@ from workers.settings import WorkerSettings
 UID = own_uid()
 WHO = "import os\nprint(*os.getresuid(), *os.getresgid(), *os.getgroups())"
 
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="this is about a worker that is root")
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts such a worker")
 
 
 @pytest.fixture(scope="module")

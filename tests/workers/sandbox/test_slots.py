@@ -48,7 +48,7 @@ print("done", flush=True)
 @pytest.fixture
 def shared(apart):
     if apart.confinement.uids == 0:
-        pytest.skip("no root: one uid is all there is")
+        pytest.skip("only root gives each run a uid of its own")
     return apart
 
 
