@@ -18,7 +18,7 @@ FLAGS = [
 """Without the last two a second process draws nothing, and each page starts one more that nobody asks for."""
 
 
-class Served:
+class RunPages:
     """A server with runs in every state, their addresses by name."""
 
     def __init__(self, url: str, runs: dict[str, str]) -> None:
@@ -60,7 +60,7 @@ def _runs(site: Any) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunPages]:
     """The server."""
     from service.process.address import listen
     from service.server.http_server import Server
@@ -70,7 +70,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=4)
     server.start()
-    yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", runs)
+    yield RunPages(f"http://127.0.0.1:{listening.getsockname()[1]}", runs)
     server.stop()
     site.context.close()
 
@@ -109,7 +109,7 @@ class Walk:
 
 
 @pytest.fixture(params=["light", "dark"])
-def walk(request: pytest.FixtureRequest, browser: Any, served: Served) -> Iterator[Walk]:
+def walk(request: pytest.FixtureRequest, browser: Any, served: RunPages) -> Iterator[Walk]:
     """A tab in either theme; nothing may have gone wrong in it."""
     context = browser.new_context(color_scheme=request.param, viewport={"width": 1280, "height": 900})
     found = Walk(context.new_page(), served.url)
