@@ -214,8 +214,12 @@ def bare_zygote() -> Link:
 
 
 def shown_over_homes() -> list[str]:
-    """The host as it is, with an empty folder over each home that would hide the interpreter from another uid."""
-    hidden = {Path("/", *Path(one).parts[1:2]) for one in landlock.python_folders() if not one.startswith("/usr")}
+    """The host as it is, with an empty folder over each home that would hide the interpreter from another uid.
+
+    Never over /tmp itself, where what a program leaves is looked for: over that folder of it in which a clone lies.
+    """
+    outside = [Path(one).parts for one in landlock.python_folders() if not one.startswith("/usr")]
+    hidden = {Path(*parts[: 3 if parts[1] == "tmp" else 2]) for parts in outside}
     covered = [word for one in sorted(hidden) for word in ("--perms", "0755", "--tmpfs", str(one))]
     return ["--dev-bind", "/", "/", *covered]
 

@@ -103,7 +103,9 @@ def main(words: Sequence[str]) -> int:
     """Plant those that were chosen; print each with the test that failed."""
     chosen = [one for one in faults() if not words or any(word in f"{one.file} {one.what}" for word in words)]
     unseen = 0
-    with tempfile.TemporaryDirectory() as made:
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as made:  # in /tmp no run has a root of its own
+        Path(made).chmod(0o755)
         folder = copied(Path(made, "backprobe"))
         for tests in sorted({tests for fault in chosen for tests in fault.tests}):
             if (failed := _failed(tests, folder)) is not None:
