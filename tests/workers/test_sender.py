@@ -344,7 +344,7 @@ def test_one_that_hangs_leaves_the_others_their_turn(database, hook, sender, log
         hangs, works = hook(hanging.url(), events=3), hook(receiver.url(), events=1)
         thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
-        until(lambda: receiver.got, "the quick one has its delivery")
+        until(lambda: receiver.got, "the quick one has its delivery", 30)
         assert hanging.connections <= 2
         stop.set()
         released.set()
@@ -366,7 +366,7 @@ def test_a_tenant_whose_webhooks_all_hang_leaves_the_others_their_turn(database,
         works = hook(receiver.url(), tenant_id=other)
         thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
-        until(lambda: receiver.got, "the quick one has its delivery")
+        until(lambda: receiver.got, "the quick one has its delivery", 60)
         stop.set()
         released.set()
         thread.join(30)
