@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import json
 import socket
@@ -11,9 +12,10 @@ import pytest
 
 from service.limits import request_bodies
 from service.limits.request_bodies import BodyRoom, Senders
-from tests.support.waiting import until
+from tests.support import waiting
 
 SECONDS = 60
+until = functools.partial(waiting.until, seconds=SECONDS)
 MANY = 1 << 20
 GOOD = "Authorization: Bearer a-key\r\n"
 """Of who is known, and may fill three quarters of the room."""

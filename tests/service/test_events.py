@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import io
 import json
@@ -124,6 +125,7 @@ def test_a_last_event_id_that_is_no_number_is_refused(plain_site, wrong):
 
 
 SECONDS = 60
+eventually = functools.partial(waiting.until, seconds=SECONDS)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -195,7 +197,7 @@ def test_over_a_socket_events_come_one_by_one_and_the_end_ends_it(served, held):
     parsed.begin()
     kinds = [kind for _, kind, _ in events_of(parsed.read().decode())]
     assert (kinds[0], kinds[-1]) == ("queued", "end")
-    waiting.until(lambda: site.context.streams.seats.taken == 0)
+    eventually(lambda: site.context.streams.seats.taken == 0)
 
 
 class Received:
@@ -252,7 +254,7 @@ def test_a_client_that_leaves_frees_its_seat_at_once(served, held):
         for _ in range(5):
             until(asked(port, leaving, run), b"event: queued")
         assert site.context.streams.seats.taken == 5
-    waiting.until(lambda: site.context.streams.seats.taken == 0)  # with nothing having happened to the run
+    eventually(lambda: site.context.streams.seats.taken == 0)  # with nothing having happened to the run
 
 
 def test_more_streams_than_threads_are_served_and_each_is_told(served, held):
@@ -267,7 +269,7 @@ def test_more_streams_than_threads_are_served_and_each_is_told(served, held):
             assert b'"status":"canceled"' in rest_of(stream, read)
     assert site.context.streams.seats.taken == 20
     site.client.post(f"/v1/runs/{runs[1]}/cancel")
-    waiting.until(lambda: site.context.streams.seats.taken == 0)
+    eventually(lambda: site.context.streams.seats.taken == 0)
 
 
 def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, held, monkeypatch):
@@ -278,7 +280,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, he
     run = site.submit()
     stuck = asked(port, held, run, buffer=4096)
     until(stuck, b"event: queued")
-    waiting.until(lambda: site.context.streams.seats.taken == 1)
+    eventually(lambda: site.context.streams.seats.taken == 1)
     with site.context.database.begin() as transaction:
         row = transaction.execute(tables.run.select().where(tables.run.c.public_id == run)).one()
         more = [{"part": row.part, "run_id": row.id, "seq": 2 + n, "at": row.created_at, "kind": "progress",
@@ -292,10 +294,10 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, he
     assert b"id: 2001\n" in until(reading, b"id: 2001\n")
     assert site.context.streams.seats.taken == 3
     monkeypatch.setattr(stream_writer, "STUCK_SECONDS", 0.0)
-    waiting.until(lambda: site.context.streams.seats.taken == 2)
+    eventually(lambda: site.context.streams.seats.taken == 2)
     for one in (run, other):
         site.client.post(f"/v1/runs/{one}/cancel")
-    waiting.until(lambda: site.context.streams.seats.taken == 0)
+    eventually(lambda: site.context.streams.seats.taken == 0)
 
 
 def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, held, monkeypatch):
@@ -310,7 +312,7 @@ def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, held, mon
     assert rest_of(asked(port, held, run)).endswith(b"0\r\n\r\n")
     connection.close()
     assert begun.index(b"event: queued") < begun.index(b": still here")
-    waiting.until(lambda: site.context.streams.seats.taken == 0)
+    eventually(lambda: site.context.streams.seats.taken == 0)
 
 
 def test_streams_go_on_behind_a_database_that_was_away(served, held, monkeypatch):
@@ -374,7 +376,7 @@ def test_a_stream_that_begins_is_told_at_once_whatever_others_cost(make, held, m
     for rest in ("PAUSE_SECONDS", "LOOK_SECONDS"):
         monkeypatch.setattr(event_streams, rest, 10.0 * SECONDS)
     until(asked(port, held, site.submit()), b"event: queued")
-    waiting.until(lambda: looks == [1, 1])  # as it began, and then at all: again in ten minutes
+    eventually(lambda: looks == [1, 1])  # as it began, and then at all: again in ten minutes
     until(asked(port, held, site.submit()), b"event: queued")
     assert looks == [1, 1, 1]
 

@@ -7,6 +7,7 @@ How much slower that is than in quiet time is measured in `bench/fairness.py`; w
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import json
 import socket
@@ -19,9 +20,10 @@ from flask import Response
 
 from backprobe.client import new_run_id
 from backprobe.record import dumps, split
-from tests.support.waiting import until
+from tests.support import waiting
 
 SECONDS = 60
+until = functools.partial(waiting.until, seconds=SECONDS)
 SEATS = 24
 """Of streams: few, so that they are soon taken."""
 

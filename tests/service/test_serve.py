@@ -287,7 +287,7 @@ def test_stopping_answers_requests_that_wait(serve):
     )
     begun = time.monotonic()
     assert one.end() == 0, one.said
-    assert time.monotonic() - begun < 20  # of the 30 that the request waits for
+    assert time.monotonic() - begun < 8
     waiter.join(10)
     assert [told["status"] for told in heard] == ["queued"]
 

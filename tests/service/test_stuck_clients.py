@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import json
 import socket
@@ -11,9 +12,10 @@ import time
 import pytest
 
 from bench.stored import short_record
-from tests.support.waiting import until
+from tests.support import waiting
 
 SECONDS = 60
+until = functools.partial(waiting.until, seconds=SECONDS)
 THREADS = 8
 SILENT_SECONDS = 2
 

@@ -392,7 +392,7 @@ def test_ends_that_come_all_at_once_are_written_one_round_after_the_other(databa
     stop = threading.Event()
     serving = threading.Thread(target=reaper.serve, args=(stop,))
     serving.start()
-    until(lambda: not any(now(run).status == "running" for run in runs), "none runs any more")
+    until(lambda: not any(now(run).status == "running" for run in runs), "none runs any more", 30)
     stop.set()
     serving.join()
     assert {now(run).status for run in runs} == {"canceled"}

@@ -14,7 +14,7 @@ PORTS_FIRST, PORTS_EACH = 12_000, 600
 """Below 32768, where Linux begins to choose ports by itself: no outgoing connection takes one between look and use."""
 
 SUPERVISORS = 60
-"""Of the tests, at most, that one test process starts."""
+"""So many of one test process have uids that no other one has; then they come again."""
 UIDS_FIRST, UIDS_EACH = 200_000, SUPERVISORS * (SLOT_UIDS + 1)
 _ports = count(os.getpid() % PORTS_EACH)
 _uids = count()

@@ -340,7 +340,7 @@ def test_under_another_secret_of_the_server_nothing_is_sent(database, hook, log)
 def test_one_that_hangs_leaves_the_others_their_turn(database, hook, sender, log):
     """Three events wait for one that hangs and one for another; all seats are never the first one's."""
     stop, released = threading.Event(), threading.Event()
-    with Raw(lambda _: released.wait(300)) as hanging, Receiver() as receiver:
+    with Raw(lambda _: released.wait(60)) as hanging, Receiver() as receiver:
         hangs, works = hook(hanging.url(), events=3), hook(receiver.url(), events=1)
         thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
@@ -360,7 +360,7 @@ def test_a_tenant_whose_webhooks_all_hang_leaves_the_others_their_turn(database,
     stop, released = threading.Event(), threading.Event()
     with database.begin() as transaction:
         other = tenants.create(transaction, "tnt_of_one_that_works")
-    with Raw(lambda _: released.wait(300)) as hanging, Receiver() as receiver:
+    with Raw(lambda _: released.wait(60)) as hanging, Receiver() as receiver:
         for _ in range(5):  # each may have two tries under way, which is more than there are seats
             hook(hanging.url(), events=2)
         works = hook(receiver.url(), tenant_id=other)
