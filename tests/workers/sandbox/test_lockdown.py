@@ -201,6 +201,29 @@ def locked(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
         yield one
 
 
+LIMITS_ASKED = """
+import os, resource
+files = resource.RLIMIT_NOFILE
+mine = resource.getrlimit(files)
+for call in (
+    lambda: resource.prlimit(0, files),
+    lambda: resource.setrlimit(files, mine),
+    lambda: resource.prlimit(os.getpid(), files),
+    lambda: resource.prlimit(os.getpid(), files, mine),
+):
+    try:
+        print(call() == mine)
+    except (OSError, ValueError) as error:  # of an EPERM where a limit is set Python makes a ValueError
+        print("refused")
+"""
+
+
+def test_a_program_reads_its_own_limits_and_sets_none(locked) -> None:
+    outcome = tried(locked, LIMITS_ASKED)
+    assert outcome.status == "succeeded", outcome.facts
+    assert outcome.facts.stdout.decode().split() == ["True", "refused", "refused", "refused"]
+
+
 @pytest.mark.parametrize("name", [*FIELDS, *APART])
 def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, name, monkeypatch) -> None:
     if name in APART and locked.confinement.level != "namespace":
