@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,14 @@ HOSTILE = ROOT / "tests" / "hostile" / "baseline"
 """Programs that go for what another machine holds, by the paths that it commonly has."""
 
 
-def tracked(root: Path) -> list[Path]:
+def tracked(root: Path) -> Iterator[tuple[Path, str]]:
+    """Each tracked file that is a text, and its text; a copy of the project without `.git` has none to look at."""
+    if not (root / ".git").exists():
+        pytest.skip("no git checkout: there are no tracked files")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
-    return [root / name for name in listed.split("\0") if name and (root / name).is_file()]
+    for path in (root / name for name in listed.split("\0") if name):
+        if path.is_file() and b"\0" not in (content := path.read_bytes()):
+            yield path, content.decode(errors="replace")
 
 
 def held(text: str) -> list[str]:
@@ -30,14 +36,9 @@ def held(text: str) -> list[str]:
 
 
 def test_no_tracked_file_holds_what_is_forbidden():
-    if not (ROOT / ".git").exists():
-        pytest.skip("no git checkout: there are no tracked files")
     found = {}
-    for path in tracked(ROOT):
-        if path.is_relative_to(HOSTILE):
-            continue
-        text = path.read_bytes()
-        if b"\0" not in text and (what := held(text.decode(errors="replace"))):
+    for path, text in tracked(ROOT):
+        if not path.is_relative_to(HOSTILE) and (what := held(text)):
             found[str(path.relative_to(ROOT))] = what
     assert found == {}
 
