@@ -2,7 +2,7 @@
 
 1. A body up to 64 KiB is in memory and is not counted: it is what nearly every request has, and is always taken.
 2. Beyond, all bodies together have so much room. The one that grows when it is full is refused, and may come again.
-3. What a body took is given back when it was answered, or when its connection has gone.
+3. What a body took is given back when it was answered or refused, or when its connection has gone.
 4. A tenant has at most three quarters of the room. Whose a body is says its Authorization, if that was good for an
    earlier request; all bodies of which it is not known have a quarter together, where keys are demanded, and count
    against each tenant: they may be its own.
@@ -156,6 +156,7 @@ class _Parser(HTTPRequestParser):
                 self._taken += grown
             else:
                 found.error, found.completed = NoRoom("no room"), True
+                self.close()  # before it is answered: of those that grow side by side, the others go on
         return consumed
 
     def close(self) -> None:

@@ -33,7 +33,8 @@ def jobs(tmp_path, monkeypatch, samples):
 def end(site, samples):
     """What workers and the reaper do, until the audit is judged."""
     while site.client.get("/v1/audits?status=judged").json["items"] == []:
-        for row in site.client.get("/v1/runs?status=queued").json["items"]:
+        newest_first = site.client.get("/v1/runs?status=queued").json["items"]
+        for row in reversed(newest_first):  # the oldest is claimed first
             site.finish(row["id"], samples.tutorial())
         judging.settle(site.context.database)
 

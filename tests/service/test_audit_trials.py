@@ -72,7 +72,8 @@ class Workers(threading.Thread):
         until = time.monotonic() + SECONDS
         while not self.over.is_set() and time.monotonic() < until:
             for query in ("", "&origin=trial"):
-                for row in self._site.client.get(f"/v1/runs?status=queued{query}").json["items"]:
+                newest_first = self._site.client.get(f"/v1/runs?status=queued{query}").json["items"]
+                for row in reversed(newest_first):  # the oldest is claimed first
                     self._end(row)
             judging.settle(self._site.context.database)
 

@@ -9,9 +9,10 @@ import json
 import socket
 
 import pytest
+from waitress.adjustments import Adjustments
 
 from service.limits import request_bodies
-from service.limits.request_bodies import BodyRoom, Senders
+from service.limits.request_bodies import BodyRoom, NoRoom, Senders
 from tests.support import waiting
 
 SECONDS = 60
@@ -114,6 +115,24 @@ def test_what_comes_without_a_good_key_may_be_a_tenant_s_own_and_counts_against_
         assert room.take(250 if first is None else 750, first)
         assert not room.take(501 if second == 1 else 1, second)
         assert room.take(250, 2)
+
+
+def test_of_bodies_that_grow_side_by_side_as_many_are_taken_as_have_room():
+    """What the refused ones took is free before anybody has answered them."""
+    room = BodyRoom(Senders(), MANY, keyed=False)
+    bodies = [room.parser(Adjustments()) for _ in range(8)]
+    for one in bodies:
+        one.received(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n")
+    for _ in range(300):
+        for one in bodies:
+            one.received(b"x" * 1000)
+    refused = [one for one in bodies if one.error is not None]
+    assert {type(one.error) for one in refused} == {NoRoom}
+    assert len(refused) == 5
+    assert 3 * (300_000 - request_bodies.SMALL_BYTES) < room.taken <= 3 * 300_000
+    for one in bodies:
+        one.close()
+    assert room.taken == 0
 
 
 def test_a_key_is_the_same_however_it_is_spelled():
