@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core web bench accuracy benchmark mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean vscode gpu gpu-carry
+.PHONY: help run test test-full check core web bench accuracy benchmark mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean vscode gpu gpu-carry
 
 # What Python compiles is kept: some thousand processes of the tests would else compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,9 +30,13 @@ run: $(RUN_STAMP) ## install if needed, start everything, run the tutorial snipp
 	$(WEB_OR_WORDS)
 	@exec $(BIN)/backprobe serve --demo $(ARGS)
 
-test: $(DEV_STAMP) ## every test, side by side; those that need a server or program that is absent are named at the end
+test: $(DEV_STAMP) ## the default tier of the tests: minutes, and no server, browser or sandbox is needed
 	$(WEB_OR_WORDS)
-	@exec $(BIN)/python -m pytest -n auto --junitxml=build/tests/junit.xml $(ARGS)
+	@exec $(BIN)/python -m pytest -n auto -m "not full" --junitxml=build/tests/junit.xml $(ARGS)
+
+test-full: $(DEV_STAMP) ## every test; those that need a server or program that is absent are named at the end
+	$(WEB_OR_WORDS)
+	@exec $(BIN)/python -m pytest -n auto --junitxml=build/tests/junit-full.xml $(ARGS)
 
 check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
 	$(BIN)/ruff format --check .

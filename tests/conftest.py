@@ -22,6 +22,7 @@ pytest_plugins = (
     "tests.support.folders",
     "tests.support.lanes",
     "tests.support.summary",
+    "tests.support.tiers",
 )
 
 
@@ -32,7 +33,7 @@ def require() -> Callable[[str], None]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> str:
+def chromium(full_tier: None) -> str:
     """Path of a Chromium."""
     resources.require("chromium")
     return resources.chromium_path() or ""

@@ -27,7 +27,7 @@ def environment_of(name: str, request: pytest.FixtureRequest) -> Iterator[Mappin
         yield {"BACKPROBE_DATABASE_URL": database_url, "BACKPROBE_BROKER_URL": broker_url}
 
 
-@pytest.fixture(scope="session", params=STACKS)
+@pytest.fixture(scope="session", params=[STACKS[0], pytest.param(STACKS[1], marks=pytest.mark.full)])
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A running Backprobe, for all tests that leave it as it was."""
     with environment_of(request.param, request) as environment:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 if TYPE_CHECKING:
     from tests.support.served import Served
 

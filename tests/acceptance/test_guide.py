@@ -23,6 +23,8 @@ from tests.acceptance.conftest import UNLIMITED
 from tests.support.served import Served
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 API = Path(__file__).parents[2] / "docs" / "api"
 DOCUMENT = json.loads((API.parent / "reference" / "openapi.json").read_text())
 CUT = "=== cut ==="

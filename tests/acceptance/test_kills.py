@@ -14,6 +14,8 @@ import pytest
 from tests.acceptance.conftest import STACKS, environment_of
 from tests.support.served import SMALL, Served
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 
 @pytest.fixture(scope="module", params=STACKS)
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support.served import Served
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("full_tier")]
 
 MODEL = "import torch\n\n\ndef make():\n    return torch.ones(3, requires_grad=True).double()\n"
 TRAIN = "import model\n\nw = model.make()\n(w * 2).sum().backward()\nprint(w.grad)\n"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import torch
 from torch import nn
 
 import backprobe
 from backprobe.recorder import finding_poll, pace
 
-if TYPE_CHECKING:
-    import pytest
+pytestmark = pytest.mark.usefixtures("full_tier")
 
+if TYPE_CHECKING:
     from tests.support.served import Served
 
 

@@ -192,6 +192,7 @@ def test_a_marker_that_cannot_be_followed_is_said_before_a_test_is_run(tmp_path,
     assert said in found["err"] + found["out"]
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.timeout(900)
 def test_it_works_in_the_processes_of_xdist(project) -> None:
     command = [

@@ -22,6 +22,8 @@ from tests.support.addresses import free_port
 from tests.support.processes import Processes
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 SNIPPET = """\
 import torch
 

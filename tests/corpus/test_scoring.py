@@ -98,6 +98,7 @@ def test_a_further_kind_that_the_claim_accepts_counts_as_the_expected_one(case) 
     assert (score.strict, score.others) == (True, ())
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_programs_run_under_a_neutral_name_captured_plain_and_with_anomaly_mode(case) -> None:
     raising = "import torch\nx = torch.ones(2, requires_grad=True)\ny = x.exp()\ny.add_(1)\ny.sum().backward()\n"
     with Runner() as runner:

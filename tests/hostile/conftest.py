@@ -22,6 +22,11 @@ CAME = "what came of a hostile program"
 SILENT = re.compile(r"^# CONTROL: silent: (.+)$", re.MULTILINE)
 
 
+@pytest.fixture(autouse=True)
+def _full(sandbox: None) -> None:
+    """All of these start warm processes of their own."""
+
+
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Callable[[str, str, str], None]:
     """Note what came of a program: `tell(program, level, what)`; what stands before the colon is counted."""

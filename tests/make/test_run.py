@@ -17,6 +17,8 @@ import pytest
 from tests.support.addresses import free_port, own_uid
 from tests.support.resources import ROOT
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 FIRST_RESULT_SECONDS = 60
 
 

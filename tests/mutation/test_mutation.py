@@ -57,6 +57,7 @@ def test_every_condition_operand_and_threshold_is_changed_once_and_put_back() ->
     assert before not in seen
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_mutant_survives_exactly_while_no_test_needs_its_condition(records) -> None:
     tests = trials(step_without_gradient)
     (example,) = [one for one in tests if one.about == "Example"]
@@ -70,6 +71,7 @@ def test_a_mutant_survives_exactly_while_no_test_needs_its_condition(records) ->
     assert any("without `len(lacking) == len(steps)`" in change for _line, change in told[1] - told[0])
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_rule_that_fails_its_own_tests_is_told_apart(records) -> None:
     (wrong,) = [one for one in trials(step_without_gradient) if one.about == "Use instead"]
     moved = type(wrong)(about="moved", program=wrong.program, marks=(("BP707", 1),))

@@ -68,7 +68,7 @@ def plain_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site.context.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One application per module and database: migrating takes longer than a test."""
     url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None

@@ -156,7 +156,10 @@ def in_clear(answering):
     return answered
 
 
-@pytest.fixture(scope="module", params=STACKS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.full) if name == "postgresql" else name for name in STACKS],
+)
 def service(request, module_make, samples):
     """An application with something of each kind in it, its schema, and the ids of what is in it by path parameter."""
     from service.settings import RateLimits

@@ -128,7 +128,7 @@ SECONDS = 60
 eventually = functools.partial(waiting.until, seconds=SECONDS)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def served(request, module_make):
     """An application behind the real server; its port. Nobody works there."""
     from service.process.address import listen

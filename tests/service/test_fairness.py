@@ -119,7 +119,7 @@ class Tenant:
         assert status in {200, 202}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def served(request, module_make):
     """An application behind the real server, small enough that one tenant soon has all it may."""
     from service.process.address import listen

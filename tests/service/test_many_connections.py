@@ -15,6 +15,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 SECONDS = 120
 """Until something must have happened; long, for the machine may be busy with other things."""
 

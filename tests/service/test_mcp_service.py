@@ -34,6 +34,7 @@ def working(served, samples, there):
     worker.join()
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_runs_of_the_service_are_listed_told_and_made(served, working, there, samples, tmp_path):
     from mcp import Client, StdioServerParameters
 

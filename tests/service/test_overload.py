@@ -19,7 +19,7 @@ SECONDS = 60
 REFUSED = {429: "quota-exceeded", 503: "queue-full"}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def served(request, tmp_path):
     """`served(rates=...)`: an application behind the real server, and its port; nobody works."""
     make = request.getfixturevalue("module_make")

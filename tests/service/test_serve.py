@@ -21,6 +21,8 @@ from service.server.managed_processes import Silence
 from tests.support.addresses import own_uid
 from tests.support.served import SMALL
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 READY_SECONDS = 60
 
 

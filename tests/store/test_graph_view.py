@@ -218,7 +218,7 @@ def looked_at(plan):
 
 
 @pytest.mark.parametrize("root", ["call:0", "node:0", "tensor:2"])
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database_url", [pytest.param("postgresql", marks=pytest.mark.full)], indirect=True)
 def test_a_large_graph_is_read_row_by_row_once_whatever_the_database_believes_of_it(database, ended, a_record, root):
     """Without statistics, as after the COPY of a run, and from the tenth time on, when plans for any values are kept."""
     blocks = 400

@@ -57,12 +57,24 @@ def _redis_url() -> Iterator[str]:
 
 
 redis_of_its_own = contextlib.contextmanager(_redis_url)
-redis_url = pytest.fixture(_redis_url, name="redis_url")
-module_redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="module")
 
 
 @pytest.fixture
-def rabbitmq_url() -> Iterator[str]:
+def redis_url(full_tier: None) -> Iterator[str]:
+    """A Redis database of this test's own."""
+    with redis_of_its_own() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_redis_url(full_tier: None) -> Iterator[str]:
+    """A Redis database of this module's own."""
+    with redis_of_its_own() as url:
+        yield url
+
+
+@pytest.fixture
+def rabbitmq_url(full_tier: None) -> Iterator[str]:
     """A RabbitMQ without our queues, before and after; its tests are one lane, so one at a time has it."""
     require("rabbitmq")
     from kombu.connection import Connection

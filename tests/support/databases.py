@@ -62,7 +62,7 @@ def migrated_sqlite() -> bytes:
 
 
 @pytest.fixture(scope="session")
-def postgres_template() -> Iterator[str]:
+def postgres_template(full_tier: None) -> Iterator[str]:
     """The name of a migrated PostgreSQL database to which nobody is connected."""
     from store.database.migrator import upgrade
 
@@ -81,7 +81,7 @@ postgres_url = pytest.fixture(_copy, name="postgres_url")
 module_postgres_url = pytest.fixture(_copy, name="module_postgres_url", scope="module")
 
 
-def _empty() -> Iterator[str]:
+def _empty(full_tier: None) -> Iterator[str]:
     """A PostgreSQL database of this test's own with nothing in it; dropped afterwards."""
     with postgres_of_its_own() as url:
         yield url
@@ -134,7 +134,7 @@ def emptied(inside: Any, url: str) -> Callable[[], str]:
     return again
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of a migrated database with nothing of another test in it."""
     if request.param == "sqlite":

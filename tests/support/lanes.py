@@ -1,6 +1,6 @@
 """Which tests run side by side: a lane is a set of tests that one test process runs one after the other.
 
-    make test                                  every lane, on as many test processes as the machine carries
+    make test, make test-full                  every lane, on as many test processes as the machine carries
     python -m pytest tests/store               one process, in the order of the files, the quick folders first
     make test ARGS="--random-order-seed=7"     lanes and tests in another order, which must change nothing
 
@@ -176,9 +176,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One for each core and one and a half for what waits; fewer where memory is short."""
+    """One for each core; for the full tier one and a half more, as its tests wait; fewer where memory is short."""
     memory = int(psutil.virtual_memory().available / (1 << 30) / GIB_EACH)
-    return max(1, min(5 * cores() // 2, memory, MOST_PROCESSES))
+    wanted = cores() if config.option.markexpr == "not full" else 5 * cores() // 2
+    return max(1, min(wanted, memory, MOST_PROCESSES))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -29,7 +29,7 @@ Run = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="session")
-def supervisor() -> Iterator[Supervisor]:
+def supervisor(sandbox: None) -> Iterator[Supervisor]:
     with Supervisor(exec_zygote, ahead=False) as one:  # what is left is counted: nothing may wait for the next run
         assert one.wait_warm(60)
         yield one
@@ -92,13 +92,13 @@ def until_fixture() -> Callable[..., Any]:
 
 
 @pytest.fixture(params=STACKS)
-def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stack]:
+def stack(request: pytest.FixtureRequest, tmp_path: Path, sandbox: None) -> Iterator[Stack]:
     """SQLite with the embedded broker, and PostgreSQL with Redis."""
     yield from stack_in(tmp_path, request, "postgres_url", "redis_url")
 
 
 @pytest.fixture(params=STACKS, scope="module")
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, sandbox: None) -> Iterator[Stack]:
     """The same, with a worker and a reaper at work for all tests of a module that leave them alive."""
     for one in stack_in(tmp_path_factory.mktemp("served"), request, "module_postgres_url", "module_redis_url"):
         one.start("worker", "--concurrency", "2")
@@ -107,7 +107,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def embedded(tmp_path: Path) -> Iterator[Stack]:
+def embedded(tmp_path: Path, sandbox: None) -> Iterator[Stack]:
     """SQLite with the embedded broker."""
     one = Stack(environment={"BACKPROBE_HOME": str(tmp_path / "home")}, folder=tmp_path)
     yield one

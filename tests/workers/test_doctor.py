@@ -27,6 +27,7 @@ def proved(monkeypatch):
     monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=(), seconds=0.1))
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.usefixtures("proved")
 def test_it_says_whether_runs_have_cgroups_and_if_not_why(capsys, monkeypatch):
     confined("namespace")
@@ -51,6 +52,7 @@ def test_a_second_kernel_that_is_absent_is_named_with_where_to_get_it(capsys, mo
     assert "A worker would not start: isolation gvisor cannot be given here" in said
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.usefixtures("proved")
 def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen_unasked(capsys, require):
     require("runsc")
@@ -143,6 +145,7 @@ def test_a_home_that_cannot_be_written_or_has_little_room_is_told(capsys, monkey
     assert str(tmp_path / "new") not in said(str(tmp_path / "new")), "it is made at the first start"
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_what_would_be_chosen_and_does_not_hold_is_not_promised(capsys, monkeypatch):
     confined("process")
     monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=("files: x",), seconds=0.1))

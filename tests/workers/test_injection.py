@@ -72,6 +72,7 @@ def test_a_stranger_text_is_data_in_logs_api_and_pages(at_work) -> None:
         app.extensions["backprobe"].close()
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.parametrize("name", ["names tensors", "warns"])
 def test_the_command_line_escapes_what_it_says_of_a_program(name, tmp_path) -> None:
     """Not what the program itself writes to its own terminal: that is the user's own program there."""

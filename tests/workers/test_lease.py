@@ -15,6 +15,8 @@ from workers.node import Node
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.upkeep.leader import Leadership
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 LONG = "import torch\nx = torch.ones(2)\nimport time\ntime.sleep(60)"
 
 

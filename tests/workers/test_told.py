@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 WAITING = """
 import threading
 from workers.signals import set_on_signals

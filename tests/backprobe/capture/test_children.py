@@ -200,6 +200,7 @@ def test_children_that_fail_are_killed_or_leave_at_once_end_as_plain_and_are_rea
     assert {finding["rule"]["code"] for finding in report["children"][0]["findings"]} & {"BP301", "BP302"}
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_child_that_is_not_joined_is_waited_for_and_its_own_child_is_followed(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -10,6 +10,8 @@ import pytest
 
 import hatch_build
 
+pytestmark = pytest.mark.usefixtures("fresh_python")
+
 ROOT = Path(__file__).parents[3]
 SAY = "from backprobe.capture.torch_access import native as core; print(core.kind, core.native is None, core.reason)"
 

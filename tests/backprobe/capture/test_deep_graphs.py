@@ -61,6 +61,7 @@ run_path(Path(sys.argv[1]), [], Options(tier="grad"), out.write)
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.parametrize(
     ("source", "said"), [(AT_ONCE, "1"), (OVER_CALLS, "freed"), (IN_A_THREAD, "freed")], ids=["once", "calls", "thread"]
 )
@@ -104,6 +105,7 @@ def test_the_budget_follows_the_smallest_stack() -> None:
     assert stack.node_budget(512 * mib, 512 * mib) == 200_000
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_the_command_starts_again_with_a_larger_stack_and_nothing_else_changes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -19,7 +19,10 @@ import pytest
 from backprobe.capture.torch_access import native
 from tests.support.resources import ROOT
 
-pytestmark = pytest.mark.timeout(700)  # the first case of a core waits for its process
+pytestmark = [
+    pytest.mark.timeout(700),
+    pytest.mark.usefixtures("fresh_python"),
+]  # the first case of a core waits for its process
 
 CORES = ["python", *(["c"] if native.native is not None else [])]
 

@@ -19,7 +19,7 @@ LONG = (300, 300)
 """More elements than are read as a whole in each step."""
 
 
-@pytest.fixture(params=["core", "twin"])
+@pytest.fixture(params=["core", pytest.param("twin", marks=pytest.mark.full)])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, require: Any) -> str:
     if request.param == "core":
         require("core")

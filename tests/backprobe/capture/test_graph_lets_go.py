@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from backprobe.capture import run_source
 from backprobe.record import check
 
@@ -110,6 +112,7 @@ print(resident() - before)
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_300_captures_leave_no_memory_behind() -> None:
     done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -78,6 +78,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.parametrize("given", PATHS.values(), ids=PATHS.keys())
 def test_a_program_is_told_of_itself_what_plain_python_tells_it(given, folder, monkeypatch, capfd) -> None:
     if given == PATHS["from inside"]:
@@ -106,6 +107,7 @@ def test_the_command_line_hands_a_path_on_as_it_was_given(folder) -> None:
     assert seen[3] == f"{os.getcwd()}/./lnk/../x.py"
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_folder_without_a_main_is_refused_and_nothing_is_run(folder) -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "backprobe", "run", "sub"], capture_output=True, text=True, check=False

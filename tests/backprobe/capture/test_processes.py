@@ -57,6 +57,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_forked_child_drops_the_instrument_and_ends_as_it_would_plain(tmp_path: Path) -> None:
     ran(
         tmp_path,
@@ -75,6 +76,7 @@ def test_a_forked_child_drops_the_instrument_and_ends_as_it_would_plain(tmp_path
     assert ", 1 child process not looked at\n" in done.stderr
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_children_started_by_spawn_run_and_are_said_not_to_be_seen(tmp_path: Path) -> None:
     done = ran(
         tmp_path,
@@ -152,6 +154,7 @@ def test_threads_have_timelines_of_their_own() -> None:
     assert bound == calls
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_function_pickled_by_value_runs_in_a_process_without_taps(tmp_path: Path) -> None:
     done = ran(
         tmp_path,

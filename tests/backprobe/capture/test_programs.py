@@ -617,6 +617,7 @@ def test_a_recursion_that_the_program_catches_goes_on() -> None:
     assert "statements near the recursion limit" in {row.what for row in record.truncations}
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_what_ran_before_a_process_dies_is_in_the_record(tmp_path: Path) -> None:
     program = "import os\nimport torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nos._exit(1)\n"
     stream = tmp_path / "stream"

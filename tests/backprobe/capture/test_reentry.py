@@ -148,7 +148,7 @@ def test_a_handler_that_raises_while_a_tensor_dies_is_met_by_the_program(tmp_pat
     assert captured == f"{plain}0 \n"
 
 
-@pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize("core", ["c", pytest.param("python", marks=pytest.mark.full)])
 def test_what_a_handler_raises_between_two_statements_is_met_by_the_program(core: str, tmp_path: Path, require) -> None:
     if core == "c":
         require("core")

@@ -102,6 +102,7 @@ os.waitpid(pid, 0)
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_rank_of_ddp_shows_the_gradient_that_arrived_and_the_mean_that_is_kept(tmp_path: Path) -> None:
     (tmp_path / "ranks.py").write_text(RANKS)
     done = subprocess.run(

@@ -23,7 +23,7 @@ MOST_ERROR = 2e-7
 """Relative, of the norm: half of what one rounding to float32 may cost is 6e-8."""
 
 
-@pytest.fixture(params=[*INSTRUCTIONS, "exchange", "attributes", "twin"])
+@pytest.fixture(params=[*INSTRUCTIONS, "exchange", "attributes", pytest.param("twin", marks=pytest.mark.full)])
 def way(request, monkeypatch, require):
     """Each way of reading: the kernels of each kind, by torch's exchange table, without it, and numpy."""
     if request.param == "twin":

@@ -81,6 +81,7 @@ def test_the_table_sees_a_program_that_can_tell(tmp_path: Path) -> None:
     assert plain["out"] != captured["out"], "the code object itself is another one: a stated deviation"
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.skipif(os.name != "posix", reason="a command of a POSIX shell")
 def test_a_script_is_run_from_another_folder(tmp_path: Path) -> None:
     script = os.path.relpath(HERE / "programs" / "syntax" / "main_guard.py", tmp_path)

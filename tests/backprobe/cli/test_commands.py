@@ -99,6 +99,7 @@ def test_the_public_surface_is_pinned() -> None:
     assert all(getattr(backprobe, name) is not None for name in backprobe.__all__ if name not in ("run", "watch"))
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_clean_script_owns_stdout_and_exits_with_0(folder) -> None:
     done = backprobe("run", "clean.py", cwd=folder)
     assert done.stdout == "out 4.0\n"
@@ -150,6 +151,7 @@ def test_a_saved_record_shows_the_same_without_torch(folder) -> None:
     assert concise.returncode == 0
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_script_that_raises_shows_its_own_traceback_and_exits_with_4(folder) -> None:
     (folder / "boom.py").write_text("import torch\nw = torch.ones(2, requires_grad=True)\nraise ValueError('mine')\n")
     plain = subprocess.run([sys.executable, "boom.py"], cwd=folder, capture_output=True, text=True, check=False)
@@ -179,6 +181,7 @@ def test_long_tables_are_shown_on_request(folder) -> None:
     assert "t20" in backprobe("show", "--tables", "long.bprec", cwd=folder).stdout
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_an_interrupt_exits_with_130(folder) -> None:
     (folder / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(60)\n")
     command = [sys.executable, "-m", "backprobe", "run", "slow.py"]
@@ -293,6 +296,7 @@ print(events, file=sys.stderr)
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_starting_costs_little_more_than_python_itself(tmp_path) -> None:
     """A budget of 200 ms on an idle core, told in calls and returns, which are the same number on any machine."""
 

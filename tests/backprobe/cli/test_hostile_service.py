@@ -77,6 +77,7 @@ def in_a_terminal(*words: str) -> str:
     return said.decode()
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.parametrize("words", [("submit", "{path}", "--wait", "30"), ("runs",)], ids=["submit", "runs"])
 def test_what_a_service_says_of_a_run_is_shown_as_it_is(url, words, tmp_path) -> None:
     path = tmp_path / "train.py"

@@ -236,6 +236,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_what_the_run_found_is_told_when_its_trials_are_interrupted(folder):
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, "run", "--patch", "p", "--format", "json", "--output", "r.json", "train.py"],

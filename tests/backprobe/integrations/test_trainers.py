@@ -14,6 +14,8 @@ import pytest
 from tests.support.processes import inherited
 from tests.support.resources import ROOT
 
+pytestmark = pytest.mark.usefixtures("fresh_python")
+
 PROGRAMS = Path(__file__).parent / "programs"
 
 

@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 
 from tests.backprobe.language_server.editors import editor
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("fresh_python")]
 
 SIGMA = "\U0001d70e"
 TRAIN = f"""import torch

@@ -10,7 +10,7 @@ import pytest
 
 from tests.backprobe.language_server.editors import editor
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("full_tier")]
 
 TRAIN = "import torch\nw = torch.ones(3, requires_grad=True)\n"
 UNAUTHORIZED = {"code": "unauthorized", "detail": "There is no such key.", "hint": "Make one.", "status": 401}

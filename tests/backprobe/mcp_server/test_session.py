@@ -16,7 +16,10 @@ from tests.support import forks
 if TYPE_CHECKING:
     from mcp import Client
 
-pytestmark = pytest.mark.timeout(900)  # programs are run in fresh interpreters, one after the other
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("fresh_python"),
+]  # programs are run in fresh interpreters, one after the other
 
 ROOT = Path(__file__).parents[3]
 CORPORA = ROOT / "tests" / "corpus"

@@ -9,6 +9,8 @@ import pytest
 
 import backprobe
 
+pytestmark = pytest.mark.usefixtures("fresh_python")
+
 WAIT = 120
 
 

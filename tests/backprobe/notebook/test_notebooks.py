@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.timeout(900)  # one kernel runs all of them, on a machine that may be busy
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("fresh_python"),
+]  # one kernel runs all of them, on a machine that may be busy
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 MIME = "application/vnd.backprobe.v1+json"

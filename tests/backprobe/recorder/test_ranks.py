@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from backprobe.record import check
 from tests.support.processes import Processes, inherited
 
@@ -25,6 +27,7 @@ os._exit(0)  # without the end of gloo's threads, for which nobody asks here
 """
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_ranks_under_ddp_are_runs_of_one_group_with_equal_gradients(service, tmp_path, until):
     script = tmp_path / "job.py"
     script.write_text(JOB)

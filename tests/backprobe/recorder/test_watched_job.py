@@ -84,6 +84,7 @@ def test_numbers_are_the_same_to_the_bit_whatever_the_service_does(service, case
         assert left.run == health.run and left.end is not None
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_killed_job_leaves_what_it_had_sent(service, tmp_path, until):
     processes = Processes(tmp_path)
     script = tmp_path / "job.py"

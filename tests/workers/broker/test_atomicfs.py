@@ -19,6 +19,8 @@ from kombu import Connection, Exchange, Queue
 from store.database.settings import EMBEDDED_TRANSPORT
 from tests.support.resources import ROOT
 
+pytestmark = pytest.mark.usefixtures("full_tier")
+
 STRESS = "tests.workers.broker.stress"
 STOCK = "kombu.transport.filesystem:Transport"
 PRODUCERS, CONSUMERS, MESSAGES, BURNERS = 2, 3, 1500, 3

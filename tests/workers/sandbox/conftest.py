@@ -20,7 +20,7 @@ UID = own_uid()
 
 
 @pytest.fixture(scope="session")
-def apart() -> Iterator[Supervisor]:
+def apart(sandbox: None) -> Iterator[Supervisor]:
     """At level `namespace`."""
     with warm(confined("namespace", UID), ahead=False, further=True) as one:
         yield one
@@ -34,14 +34,14 @@ def grouped(apart: Supervisor) -> Supervisor:
 
 
 @pytest.fixture(scope="session")
-def locked() -> Iterator[Supervisor]:
+def locked(sandbox: None) -> Iterator[Supervisor]:
     """At level `process`."""
     with warm(confined("process", UID), ahead=False, further=True) as one:
         yield one
 
 
 @pytest.fixture(scope="session")
-def guest() -> Iterator[Supervisor]:
+def guest(sandbox: None) -> Iterator[Supervisor]:
     """At level `gvisor`: booting its kernel takes 10 s and more of processor time."""
     with warm(confined("gvisor", UID)) as one:
         yield one

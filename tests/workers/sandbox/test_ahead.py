@@ -17,6 +17,8 @@ from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 WHO = "import os\nprint(os.getpid(), os.getsid(0), sorted(os.listdir('/proc/self/fd')) if os.getpid() == 1 else '')"
 RANDOM = """\
 import random, torch

@@ -21,6 +21,8 @@ from workers.sandbox.supervisor import slots, streams
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 FORKS = "import os, time\nfor _ in range({}):\n    if os.fork() == 0:\n        time.sleep(600)\ntime.sleep(600)"
 
 

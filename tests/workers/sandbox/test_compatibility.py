@@ -8,6 +8,8 @@ from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 START = "import torch\nfrom torch import nn\ntorch.manual_seed(0)\nx = torch.randn(4, 3)\n"
 
 EVERYWHERE = {

@@ -80,6 +80,7 @@ def test_descendants_that_write_on_do_not_hold_a_run_past_its_clock(run, good):
     good()
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("drips", [False, True])
 def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervisor, until, drips, monkeypatch):
     monkeypatch.setattr("workers.sandbox.supervisor.selector.DRIP_SECONDS", 1.0)
@@ -110,6 +111,7 @@ def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervis
     assert (outcome.status, outcome.reason) == ("exceeded", "wall")
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
     flight = Flight(supervisor, SLEEPS, wall_seconds=2)
     attempt = until(flight.attempt, "the run is at work")
@@ -124,6 +126,7 @@ def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
     assert outcome.record is not None
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_record_that_comes_faster_than_it_is_decoded_waits_in_the_pipe(supervisor, until):
     flight = Flight(supervisor, TRAINS)
     attempt = until(flight.attempt, "the run is at work")
@@ -141,6 +144,7 @@ def test_a_record_that_comes_faster_than_it_is_decoded_waits_in_the_pipe(supervi
     assert outcome.record is not None
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, until, monkeypatch):
     flight = Flight(ours, SLEEPS, wall_seconds=3600)
     attempt = until(flight.attempt, "the run is at work")
@@ -156,6 +160,7 @@ def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, until, monkeypatch)
     assert ours.run(Job(files={"main.py": "print(1)"}, entry="main.py")).facts.stdout == b"1\n"
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_run_whose_watcher_dies_is_lost_and_nothing_of_it_lives(ours, until):
     flight = Flight(ours, SLEEPS, wall_seconds=3600)
@@ -184,6 +189,7 @@ def test_a_run_that_nobody_waits_for_any_more_is_ended(supervisor, until):
     until(lambda: not supervisor._watch._flying, "nothing is in flight")
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_run_that_waits_for_a_warm_process_is_canceled_at_once():
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     canceled = threading.Event()

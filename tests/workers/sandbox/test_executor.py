@@ -19,6 +19,8 @@ from workers.sandbox.supervisor.start import supervisor_for
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 GOOD = Job(
     files={"main.py": "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad)"},
     entry="main.py",

@@ -14,6 +14,8 @@ from tests.support.isolation import confined, warm
 from workers.sandbox.process.scratch import PREFIX, lay_out
 from workers.sandbox.supervisor.job import Job
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 LEVELS = ("supervisor", "locked", "apart")
 """Fixtures of a warm process at `none`, `process` and `namespace`; that of `gvisor` is in test_gvisor.py."""
 

@@ -1,10 +1,14 @@
 """The check of gradients in the sandbox: copies of the child where a run may have several processes, and words elsewhere."""
 
+import pytest
+
 from backprobe.record import Record
 from store.runs.limits import Limits
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.supervisor import Supervisor
+
+pytestmark = pytest.mark.usefixtures("sandbox")
 
 STEPS = """
 import torch

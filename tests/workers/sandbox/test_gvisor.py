@@ -27,6 +27,8 @@ from workers.sandbox.supervisor.start import executor_confinement
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 
 def test_every_canary_is_contained(guest):
     assert prove(guest).breaches == ()

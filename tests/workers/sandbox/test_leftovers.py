@@ -117,6 +117,7 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
     good()
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("level", ["none", "namespace"])
 def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
     chosen = confined(level)

@@ -28,6 +28,8 @@ from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 RT_SIGACTION = {"x86_64": 13, "aarch64": 134}[platform.machine()]
 CANCEL = 32
 UID = addresses.own_uid()

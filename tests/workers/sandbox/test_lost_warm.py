@@ -19,6 +19,8 @@ from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 WAITS = "import os, time\nprint('here', flush=True)\nwhile not os.path.exists({path!r}):\n    time.sleep(0.01)\nprint('end')"
 
 

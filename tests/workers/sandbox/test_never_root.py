@@ -17,6 +17,8 @@ from workers.sandbox.supervisor import start
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 UID = own_uid()
 WHO = "import os\nprint(*os.getresuid(), *os.getresgid(), *os.getgroups())"
 

@@ -36,6 +36,7 @@ def said(caplog, text):
     return [one.getMessage() for one in caplog.records if text in one.getMessage()]
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
     database, standing, until, monkeypatch, caplog
 ):
@@ -71,6 +72,7 @@ def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
     assert len(said(caplog, "can be given now, and every run gets it")) == 1
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_better_level_that_does_not_hold_takes_nothing_from_what_runs_get(
     database, standing, locked, until, monkeypatch, caplog
 ):

@@ -17,6 +17,8 @@ from workers.sandbox.supervisor.start import executor_confinement, supervisor_fo
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 STAND_IN = str(Path(__file__).with_name("stand_in_device.py"))
 
 

@@ -15,6 +15,8 @@ from workers.sandbox.supervisor.start import supervisor_for
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 DYNAMO_MAPPED = 60 << 20
 """Resident bytes that the first optimizer adds at least: torch imports its compiler then."""
 
