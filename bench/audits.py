@@ -31,7 +31,7 @@ from backprobe.rules.policy import Found, Rules
 from backprobe.show.formats.program_report import reported
 from bench.service import serving, stores
 from bench.tables import middle, table, write
-from tests.corpus.cases import OWN, Corpus, own, with_sidecars
+from tests.corpus.cases import Corpus, load_set
 from tests.corpus.records import Records
 
 WORKERS = "2"
@@ -71,8 +71,7 @@ def programs(names: str, every: int) -> dict[str, str]:
     """Texts by file name; of each corpus every so many."""
     found: dict[str, str] = {}
     for name in names.split(","):
-        corpus = own() if name == "own" else with_sidecars(OWN / name)
-        found |= dict(list(_of_corpus(corpus))[::every])
+        found |= dict(list(_of_corpus(load_set(name)))[::every])
     return found
 
 
@@ -80,8 +79,8 @@ def _of_corpus(corpus: Corpus) -> Iterator[tuple[str, str]]:
     for case in corpus.cases:
         yield f"{corpus.name}_{case.id}_bad.py", case.bad
         yield f"{corpus.name}_{case.id}_good.py", case.good
-    for name, text in corpus.clean.items():
-        yield f"{corpus.name}_{name}_clean.py", text
+    for program in corpus.correct:
+        yield f"{corpus.name}_{program.name}_clean.py", program.text
 
 
 def single(record: Record) -> Told:

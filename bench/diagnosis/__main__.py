@@ -20,11 +20,10 @@ from typing import Final
 
 from bench.diagnosis.measure import Measured, measured, table
 from bench.diagnosis.told import Tool
-from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
+from tests.corpus.cases import SETS, Corpus, load_corpus, load_set
 
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "benchmark.md"
 MARKS: Final = ("<!-- benchmark: begin -->", "<!-- benchmark: end -->")
-SETS: Final = ("own", *WITH_SIDECARS)
 TOOLS: Final = ("plain_torch", "detect_anomaly", "backprobe_rules")
 
 
@@ -66,11 +65,11 @@ def _sets(names: str, folders: Sequence[Path]) -> list[Corpus]:
     unknown = [name for name in chosen if name not in SETS]
     if unknown:
         raise ValueError(f"there is no set {unknown[0]!r}: {', '.join(SETS)}; --folder takes one of yours")
-    corpora = [own() if name == "own" else with_sidecars(OWN / name) for name in chosen]
+    corpora = [load_set(name) for name in chosen]
     for folder in folders:
-        corpora.append(with_sidecars(folder))
+        corpora.append(load_corpus(folder))
         if not corpora[-1].cases:
-            raise ValueError(f"{folder} has no cases/*/case.json")
+            raise ValueError(f"{folder} has no case files (*.py)")
     if not corpora:
         raise ValueError("no set is named")
     return corpora

@@ -52,8 +52,8 @@ def measured(tool: Tool, corpus: Corpus, progress: Callable[[str], None]) -> Mea
         family.lenient += lenient
         family.alarms += _alarm(found, tool, f"{case.id}, repaired", case.good)
         progress(f"{tool.name}, {corpus.name}: {at} of {len(corpus.cases)} cases")
-    for name, text in corpus.clean.items():
-        alarm = _alarm(found, tool, name, text)
+    for program in corpus.correct:
+        alarm = _alarm(found, tool, program.name, program.text)
         found.by_family["correct programs"].alarms += alarm
     return found
 

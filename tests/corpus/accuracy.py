@@ -1,7 +1,6 @@
 """Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
 
-usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|round5|round6|round7|round8|round9|round10|round11|all] [--only TEXT]
-                                       [--try-fixes] [--write]
+usage: python -m tests.corpus.accuracy [--corpus SET|all] [--only TEXT] [--try-fixes] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
 then each miss and alarm by name. With `--try-fixes` instead a table by rule of what came of each fix, on the examples of
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from backprobe.rules import judge
 from tests.corpus import checks
-from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
+from tests.corpus.cases import CORPORA, SETS, Corpus, load_set
 from tests.corpus.records import Records
 from tests.corpus.score import Score, loud, scored, torch_found
 from tests.corpus.trials import examples, table, tried
@@ -70,8 +69,8 @@ def measured(corpus: Corpus, kinds: dict[str, str], records: Records) -> Outcome
         tally.anomaly += torch_found(case, records.plain(case.bad, anomaly=True))[0]
         tally.alarms += _correct(outcome, records, f"{case.id}, repaired", case.good)
         _progress(corpus.name, done, len(corpus.cases), started)
-    for name, text in corpus.clean.items():
-        outcome.by_category["correct programs"].alarms += _correct(outcome, records, name, text)
+    for program in corpus.correct:
+        outcome.by_category["correct programs"].alarms += _correct(outcome, records, program.name, program.text)
     return outcome
 
 
@@ -141,17 +140,13 @@ def main() -> int:
     if "--check-gradients" in sys.argv:
         return checks.main([one for one in sys.argv[1:] if one != "--check-gradients"])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", choices=("own", *WITH_SIDECARS, "all"), default="all")
+    parser.add_argument("--corpus", choices=(*SETS, "all"), default="all")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this")
     parser.add_argument("--try-fixes", action="store_true", help="try the fixes of what is found, in place of the rest")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/accuracy.md")
     asked = parser.parse_args()
-    kinds = tomllib.loads((OWN / "kinds.toml").read_text())
-    corpora = [
-        one
-        for one in (own(), *(with_sidecars(OWN / name) for name in WITH_SIDECARS))
-        if asked.corpus in (one.name, "all")
-    ]
+    kinds = tomllib.loads((CORPORA / "kinds.toml").read_text())
+    corpora = [load_set(name) for name in SETS if asked.corpus in (name, "all")]
     if asked.only:
         corpora = [_only(corpus, asked.only) for corpus in corpora]
     with Records() as records:
@@ -173,7 +168,8 @@ def _faulty(corpora: Iterable[Corpus], only: str) -> dict[str, str]:
 
 def _only(corpus: Corpus, text: str) -> Corpus:
     chosen = tuple(case for case in corpus.cases if text in case.id or text in case.kind)
-    return Corpus(name=corpus.name, cases=chosen, clean={k: v for k, v in corpus.clean.items() if text in k})
+    correct = tuple(program for program in corpus.correct if text in program.name)
+    return Corpus(name=corpus.name, cases=chosen, correct=correct)
 
 
 def _write(lines: list[str], marks: tuple[str, str]) -> None:

@@ -1,119 +1,143 @@
-"""The programs of a corpus: faulty ones with their twins and what is expected of a report, and correct ones."""
+"""The programs of a corpus: faulty ones with their repaired twins and what a report should say, and correct ones."""
 
-import json
-import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
-OWN = Path(__file__).parent
-_HEAD = re.compile(r"#! kind=(?P<kind>\S+) severity=(?P<severity>error|warning|note) names=(?P<names>\S+)\n")
-_MARK = re.compile(r"[ \t]*#! (here|also)$")
+import msgspec
+
+from tests.corpus.case_files import MalformedFile, read_case, read_correct_programs
+
+CORPORA: Final = Path(__file__).parent
+SETS: Final = (
+    "own", "public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10", "round11",
+)  # fmt: skip
+"""Folders of `CORPORA`, in the order of their writing."""
+
+CORRECT: Final = "correct.py"
+"""The file of a set that has its correct programs; every other one is a case."""
+
+Level = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Thread(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A public thread in which people described the mistake."""
+
+    url: str
+    title: str = ""
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the header of a case file says.
+
+    Attributes:
+        category: Family of the mistake. kind: a kind of kinds.toml, or a name of the writer's that kind_names.toml knows.
+        kinds_also_ok: Further kinds by which a report may call the mistake.
+        severity: A report must be at least so loud. severity_by_writer: what a writer chose who did not know what the
+            levels mean, if it differs.
+        names: Of which a report should use one.
+        symptom: What plain torch shows. symptom_check: an expression over the program's final globals, true of the
+            faulty program and false of the repaired one. raises, raises_message: exception type and part of its
+            message. warns: part of a warning. None: it has none.
+        difficulty: For a tool.
+        evidence: Threads that describe it.
+    """
+
+    category: str
+    kind: str
+    severity: Level
+    names: tuple[str, ...]
+    kinds_also_ok: tuple[str, ...] = ()
+    severity_by_writer: Level | None = None
+    title: str = ""
+    difficulty: Literal["easy", "medium", "hard"] | None = None
+    symptom: str = ""
+    symptom_check: str | None = None
+    raises: str | None = None
+    raises_message: str | None = None
+    warns: str | None = None
+    cause: str = ""
+    fix: str = ""
+    evidence: tuple[Thread, ...] = ()
+
+
+class Case(Claims, frozen=True, kw_only=True):
     """One planted mistake.
 
     Attributes:
-        kinds: Further kinds by which a report may call it.
         bad, good: The programs, as they run. lines: 1-based lines of `bad` where the mistake is; also: further lines that
-            a fair report may name. names: of which it should use one.
+            a fair report may name.
+        kinds: `kinds_also_ok`, and what kind_names.toml adds to them.
     """
 
     id: str
-    category: str
-    kind: str
-    severity: str
     bad: str
     good: str
     lines: tuple[int, ...]
     also: tuple[int, ...]
-    names: tuple[str, ...]
     kinds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """A named set of cases and correct programs (name -> text)."""
+class Resemblance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a correct program looks like: families of mistakes, and why."""
+
+    families: tuple[str, ...] = ()
+    resembles: str = ""
+
+
+class CorrectProgram(Resemblance, frozen=True, kw_only=True):
+    """A program without a mistake."""
+
+    name: str
+    text: str
+
+
+class Corpus(msgspec.Struct, frozen=True, kw_only=True):
+    """A named set of cases and correct programs."""
 
     name: str
     cases: tuple[Case, ...]
-    clean: dict[str, str]
+    correct: tuple[CorrectProgram, ...]
 
 
-def own() -> Corpus:
-    """The corpus of this folder.
+def load_corpus(folder: Path) -> Corpus:
+    """Load the case files of a folder, and the correct programs if it has any.
 
     Raises:
-        ValueError: a program has no head line, no mark, or a mark where none may be.
+        MalformedFile: a file does not follow the format.
     """
-    cases = tuple(_own_case(path) for path in sorted(OWN.glob("cases/*/*/bad.py")))
-    clean = {path.stem: path.read_text() for path in sorted((OWN / "clean").glob("*.py"))}
-    return Corpus(name="own", cases=cases, clean=clean)
+    # the kinds of `own` are those of kinds.toml: no report calls them otherwise
+    kind_names = {} if folder.name == "own" else tomllib.loads((CORPORA / "kind_names.toml").read_text())
+    paths = sorted(folder.glob("*.py"), key=lambda path: path.stem)
+    cases = tuple(_load_case(path, kind_names) for path in paths if path.name != CORRECT)
+    correct = _load_correct_programs(folder / CORRECT) if (folder / CORRECT).exists() else ()
+    return Corpus(name=folder.name, cases=cases, correct=correct)
 
 
-def _own_case(path: Path) -> Case:
-    text = path.read_text()
-    head = _HEAD.match(text)
-    if head is None:
-        raise ValueError(f"{path}: its first line must be `#! kind=... severity=... names=...`")
-    marks: dict[str, list[int]] = {"here": [], "also": []}
-    lines = ["", *text[head.end() :].split("\n")]
-    for at, line in enumerate(lines):
-        mark = _MARK.search(line)
-        if mark is not None:
-            marks[mark[1]].append(at + 1)
-            lines[at] = line[: mark.start()]
-    if not marks["here"]:
-        raise ValueError(f"{path}: no line is marked `#! here`")
-    good = path.with_name("good.py").read_text()
-    if "#!" in good or "#!" in "\n".join(lines):
-        raise ValueError(f"{path}: a mark stands where none may be")
+def load_set(name: str) -> Corpus:
+    """Load a set of `SETS`."""
+    return load_corpus(CORPORA / name)
+
+
+def _load_case(path: Path, kind_names: dict[str, list[str]]) -> Case:
+    header, programs = read_case(path)
+    try:
+        claims = msgspec.convert(header, Claims)
+    except msgspec.ValidationError as error:
+        raise MalformedFile(path, 1, f"a claim is not right. Correct the header: {error}") from None
     return Case(
-        id=path.parent.name, category=path.parent.parent.name, kind=head["kind"], severity=head["severity"],
-        bad="\n".join(lines), good=good, lines=tuple(marks["here"]), also=tuple(marks["also"]),
-        names=tuple(head["names"].split(",")),
+        **msgspec.structs.asdict(claims),
+        id=path.stem, bad=programs.faulty, good=programs.repaired, lines=programs.lines, also=programs.also,
+        kinds=(*claims.kinds_also_ok, *kind_names.get(claims.kind, ())),
     )  # fmt: skip
 
 
-WITH_SIDECARS = (
-    "public",
-    "second",
-    "threads",
-    "threads2",
-    "round5",
-    "round6",
-    "round7",
-    "round8",
-    "round9",
-    "round10",
-    "round11",
-)
-"""Folders whose cases have their expectations in a `case.json` of their own."""
-
-
-WITHOUT_LEVELS = ("round5", "round6", "round7", "round8", "round9", "round10", "round11")
-"""Those whose writers knew no meaning of the levels: what does not raise counts as found at a warning."""
-
-
-def with_sidecars(folder: Path) -> Corpus:
-    """A corpus in which each case has a `case.json`: its README says what stands there."""
-    cases: list[Case] = []
-    same = tomllib.loads((OWN / "kind_names.toml").read_text())
-    for path in sorted(folder.glob("cases/*/case.json")):
-        told = json.loads(path.read_text())
-        expected = told["expected"]
-        severity = "note" if expected["severity"] == "info" else str(expected["severity"])
-        if folder.name in WITHOUT_LEVELS and told["raises"] is None:
-            severity = "warning"
-        cases.append(
-            Case(
-                id=told["id"], category=told["category"], kind=expected["kind"], severity=severity,
-                bad=path.with_name("bad.py").read_text(), good=path.with_name("good.py").read_text(),
-                lines=tuple(expected["lines"]), also=tuple(expected["lines_also_ok"]), names=tuple(expected["names"]),
-                kinds=(*expected.get("kinds_also_ok", ()), *same.get(expected["kind"], ())),
-            )
-        )  # fmt: skip
-    clean = {path.stem: path.read_text() for path in sorted(folder.glob("clean/*.py"))}
-    return Corpus(name=folder.name, cases=tuple(cases), clean=clean)
+def _load_correct_programs(path: Path) -> tuple[CorrectProgram, ...]:
+    programs: list[CorrectProgram] = []
+    for name, header, text in read_correct_programs(path):
+        try:
+            resemblance = msgspec.convert(header, Resemblance)
+        except msgspec.ValidationError as error:
+            raise MalformedFile(path, 1, f"a claim of `{name}` is not right. Correct its header: {error}") from None
+        programs.append(CorrectProgram(**msgspec.structs.asdict(resemblance), name=name, text=text))
+    return tuple(programs)

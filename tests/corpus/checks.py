@@ -28,7 +28,7 @@ from typing import Final
 from backprobe.record import GradientCheck, Record, loads
 from backprobe.rules import judge
 from backprobe.rules.analysis.gradients.measured_cuts import checked_rows
-from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
+from tests.corpus.cases import CORPORA, SETS, load_set
 
 _SECONDS: Final = 150
 _CODES: Final = ("BP910", "BP911")
@@ -75,17 +75,9 @@ def is_flagged(row: GradientCheck) -> bool:
     return row.verdict in ("cut", "factor", "differs") and (row.explained_by is None or row.cause is not None)
 
 
-def _corpus(name: str) -> Corpus:
-    if name in WITH_SIDECARS:
-        return with_sidecars(OWN / name)
-    if name != "own":
-        raise SystemExit(f"there is no corpus {name!r}: own, {', '.join(WITH_SIDECARS)}")
-    return own()
-
-
 def wrong_gradients() -> dict[str, dict[str, str]]:
     """Corpus -> name of a faulty program -> what makes its gradient wrong: judged by hand."""
-    return tomllib.loads((OWN / "wrong_gradients.toml").read_text())
+    return tomllib.loads((CORPORA / "wrong_gradients.toml").read_text())
 
 
 def programs(corpora: list[str], every: int, *, wrong: bool = False) -> Iterator[tuple[str, str, str, str, str]]:
@@ -95,14 +87,14 @@ def programs(corpora: list[str], every: int, *, wrong: bool = False) -> Iterator
         every: Of each corpus every N-th case and correct program. wrong: only those whose gradient is wrong.
     """
     listed = wrong_gradients()
-    for corpus in map(_corpus, corpora):
+    for corpus in map(load_set, corpora):
         named = listed.get(corpus.name, {})
         for case in [one for one in corpus.cases if one.id in named] if wrong else corpus.cases[::every]:
             yield corpus.name, case.id, WRONG if case.id in named else "bad", case.kind, case.bad
             if not wrong:
                 yield corpus.name, case.id, "good", case.kind, case.good
-        for name, text in [] if wrong else sorted(corpus.clean.items())[::every]:
-            yield corpus.name, name, "clean", "", text
+        for program in [] if wrong else sorted(corpus.correct, key=lambda program: program.name)[::every]:
+            yield corpus.name, program.name, "clean", "", program.text
 
 
 def checked(text: str, folder: Path, name: str) -> Record | None:
@@ -147,7 +139,7 @@ def _run(text: str, path: Path) -> None:
 def main(given: Sequence[str] | None = None) -> int:
     """Run and print; 1 if a correct program was called wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpora", nargs="*", default=["public", "second"])
+    parser.add_argument("corpora", nargs="*", default=["public", "second"], help=f"of {', '.join(SETS)}")
     parser.add_argument("--every", type=int, default=1, help="of each corpus every N-th case and correct program")
     parser.add_argument("--wrong", action="store_true", help="only those whose gradient is wrong by the list")
     parser.add_argument("--role", action="append", choices=("wrong", "bad", "good", "clean"), help="may be repeated")
@@ -155,6 +147,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args(given)
+    if unknown := [name for name in args.corpora if name not in SETS]:
+        parser.error(f"there is no corpus {unknown[0]!r}: {', '.join(SETS)}")
     from backprobe.capture import warm
 
     warm()

@@ -1,10 +1,10 @@
-"""Whether plain torch shows what the claims of a corpus with sidecars say: the faulty programs do, the repaired do not.
+"""Whether plain torch shows what the claims of a set say: the faulty programs do, the repaired do not.
 
-usage: python -m tests.corpus.symptoms [--corpus public|second|threads|threads2|round5|round6|round7|round8|round9|round10|round11] [--folder FOLDER] [--only TEXT]
+usage: python -m tests.corpus.symptoms [--corpus SET] [--folder FOLDER] [--only TEXT]
 
-Each program runs in a fork of this process, without capture. A claim is proved if `bad.py` raises what it must, or its
-`symptom_check` is true in the end, and `good.py` ends without an exception, its `symptom_check` false. Correct programs
-must end without one. Prints what is not so; the exit status is 1 then.
+Each program runs in a fork of this process, without capture. A claim is proved if the faulty program raises what it must, or
+its `symptom_check` is true in the end, and the repaired one ends without an exception, its `symptom_check` false. Correct
+programs must end without one. Prints what is not so; the exit status is 1 then. The cases of `own` claim no symptom.
 """
 
 import argparse
@@ -19,37 +19,36 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.corpus.cases import OWN, WITH_SIDECARS
+from tests.corpus.cases import CORPORA, SETS, Case, Corpus, load_corpus
 from tests.corpus.runner import NAME, SECONDS
 
 
-def unproved(folder: Path, only: str = "") -> Iterator[str]:
-    """Each claim below `folder` that plain torch does not show, and each correct program that raises."""
-    for path in sorted(folder.glob("cases/*/case.json")):
-        told = json.loads(path.read_text())
-        if only in told["id"]:
-            bad, good = (ended(path.with_name(name), told["symptom_check"]) for name in ("bad.py", "good.py"))
-            if not (_shown(told, bad) and good["raised"] is None and good["check"] is not True):
-                yield f"{told['id']}: bad {bad}, good {good}"
-    for path in sorted(folder.glob("clean/*.py")):
-        if only in path.stem and (end := ended(path))["raised"] is not None:
-            yield f"{path.stem}: {end}"
+def find_unproved(corpus: Corpus, only: str = "") -> Iterator[str]:
+    """Describe each claim that plain torch does not show, and each correct program that raises."""
+    for case in corpus.cases:
+        if only in case.id:
+            bad, good = (run_program(text, case.symptom_check) for text in (case.bad, case.good))
+            if not (_shows_symptom(case, bad) and good["raised"] is None and good["check"] is not True):
+                yield f"{case.id}: faulty {bad}, repaired {good}"
+    for program in corpus.correct:
+        if only in program.name and (end := run_program(program.text))["raised"] is not None:
+            yield f"{program.name}: {end}"
 
 
-def _shown(told: dict[str, Any], end: dict[str, Any]) -> bool:
-    if told["raises"] is None:
+def _shows_symptom(case: Case, end: dict[str, Any]) -> bool:
+    if case.raises is None:
         return end["raised"] is None and end["check"] is True
     kind, _, message = (end["raised"] or "").partition(": ")
-    return kind == told["raises"] and (told["raises_message"] or "") in message
+    return kind == case.raises and (case.raises_message or "") in message
 
 
-def ended(path: Path, check: str | None = None) -> dict[str, Any]:
-    """How a program ended: what it `raised`, as "Type: message", and what `check` is over its globals then."""
+def run_program(text: str, check: str | None = None) -> dict[str, Any]:
+    """Run a program; return what it `raised`, as "Type: message", and the value of `check` over its final globals."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _run(path.read_text(), check, writing)
+        _run(text, check, writing)
     os.close(writing)
     with os.fdopen(reading) as pipe:
         said = pipe.read()
@@ -81,7 +80,7 @@ def _end(text: str, check: str | None) -> dict[str, Any]:
 def main() -> int:
     """Prove the claims of the corpora that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", choices=WITH_SIDECARS, default="threads")
+    parser.add_argument("--corpus", choices=[name for name in SETS if name != "own"], default="threads")
     parser.add_argument("--folder", type=Path, help="a set of yours, in the same format")
     parser.add_argument("--only", default="", help="cases whose id contains this")
     asked = parser.parse_args()
@@ -91,7 +90,7 @@ def main() -> int:
     import torch.optim  # what programs load lazily is loaded once
 
     torch.set_num_threads(1)
-    failed = list(unproved(asked.folder or OWN / asked.corpus, asked.only))
+    failed = list(find_unproved(load_corpus(asked.folder or CORPORA / asked.corpus), asked.only))
     print("\n".join(failed) if failed else "every claim is proved")
     return bool(failed)
 

@@ -1,15 +1,13 @@
 """The benchmark of diagnosis: what counts as found and as an alarm, the bound, and what a typo is answered with."""
 
-import dataclasses
-import json
-
 import pytest
+from msgspec.structs import replace
 
 from bench.diagnosis import __main__ as command
 from bench.diagnosis.intervals import upper_bound
 from bench.diagnosis.measure import graded, measured, table
 from bench.diagnosis.told import Told
-from tests.corpus.cases import Case, Corpus
+from tests.corpus.cases import Case, Corpus, CorrectProgram
 
 
 def case(**more):
@@ -17,7 +15,7 @@ def case(**more):
         id="kept", category="retention", kind="kept-whole", severity="warning", bad="bad", good="good", lines=(3,),
         also=(5,), names=(), kinds=("kept-list",),
     )  # fmt: skip
-    return dataclasses.replace(first, **more)
+    return replace(first, **more)
 
 
 class Scripted:
@@ -54,9 +52,8 @@ def test_a_line_is_right_where_its_kind_and_loudness_are(told, expected):
 
 def test_twins_and_correct_programs_count_as_alarmed_once_each():
     said = {"bad": [Told(line=3)], "good": [Told(line=1), Told(line=2)], "quiet": [Told(line=1, level="note")]}
-    corpus = Corpus(
-        name="set", cases=(case(), case(id="silent", bad="nothing", good="")), clean={"a": "quiet", "b": ""}
-    )
+    correct = (CorrectProgram(name="a", text="quiet"), CorrectProgram(name="b", text=""))
+    corpus = Corpus(name="set", cases=(case(), case(id="silent", bad="nothing", good="")), correct=correct)
     told = []
     found = measured(Scripted(**said), corpus, told.append)
     assert (found.correct, found.alarmed) == (4, ["kept, repaired"])
@@ -83,7 +80,7 @@ def test_the_bound_is_that_of_clopper_and_pearson():
         (["--sets", "secnd"], "there is no set 'secnd'"),
         (["--tools", "plain_torh"], "no tool 'plain_torh'"),
         (["--sets", ""], "no set is named"),
-        (["--sets", "", "--folder", "nowhere"], "nowhere has no cases"),
+        (["--sets", "", "--folder", "nowhere"], "nowhere has no case files"),
     ],
 )
 def test_a_typo_is_named_with_what_there_is(arguments, said, capsys):
@@ -94,13 +91,11 @@ def test_a_typo_is_named_with_what_there_is(arguments, said, capsys):
 
 
 def test_a_set_and_a_tool_of_ones_own_are_measured(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "mine" / "cases" / "one"
-    folder.mkdir(parents=True)
-    (folder / "bad.py").write_text("x = 1\ny = 2\n")
-    (folder / "good.py").write_text("x = 1\n")
-    expected = {"kind": "k", "kinds_also_ok": [], "severity": "warning", "lines": [2], "lines_also_ok": [], "names": []}
-    told = {"id": "one", "category": "family", "raises": None, "expected": expected, "symptom_check": "y == 2"}
-    (folder / "case.json").write_text(json.dumps(told))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "first.py").write_text(
+        '# /// case\n# category = "family"\n# kind = "k"\n# severity = "warning"\n# names = []\n# ///\n'
+        "x = 1\ny = 2  #- here\n"
+    )
     (tmp_path / "tools_of_mine").mkdir()
     (tmp_path / "tools_of_mine" / "second_lines.py").write_text(
         "from bench.diagnosis.told import Told\n"

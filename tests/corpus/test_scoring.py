@@ -1,67 +1,38 @@
-"""The measuring itself: what is read from a marked program, what counts as found, and what torch itself says."""
-
-import dataclasses
+"""The measuring itself: what counts as found, and what torch itself says."""
 
 import pytest
+from msgspec.structs import replace
 
 from backprobe.rules import Location, Region, judge
 from backprobe.rules.framework.finding import Finding, RuleName
-from tests.corpus import cases as corpus
-from tests.corpus.cases import Case
+from tests.corpus.cases import Case, load_set
 from tests.corpus.runner import Runner
 from tests.corpus.score import scored, torch_found
 
-BAD = """#! kind=grad-read-on-nonleaf severity=warning names=w
-import torch
+BAD = """import torch
 
-w = torch.ones(3, requires_grad=True).to(torch.float64)  #! here
+
+w = torch.ones(3, requires_grad=True).to(torch.float64)
 (w * w).sum().backward()
-print(w.grad + 1)  #! also
+print(w.grad + 1)
 """
 KINDS = {"non-leaf-grad-read": "grad-read-on-nonleaf"}
 
 
 @pytest.fixture
-def case(tmp_path, monkeypatch) -> Case:
-    folder = tmp_path / "cases" / "leaf" / "moved-leaf"
-    folder.mkdir(parents=True)
-    (folder / "bad.py").write_text(BAD)
-    (folder / "good.py").write_text("x = 1\n")
-    monkeypatch.setattr(corpus, "OWN", tmp_path)
-    (one,) = corpus.own().cases
-    return one
-
-
-def test_marks_are_taken_out_and_lines_stay(case) -> None:
-    assert (case.id, case.category, case.kind) == ("moved-leaf", "leaf", "grad-read-on-nonleaf")
-    assert "#!" not in case.bad
-    assert case.lines == (4,)
-    assert case.also == (6,)
-    assert case.bad.split("\n")[3] == "w = torch.ones(3, requires_grad=True).to(torch.float64)"
+def case() -> Case:
+    return Case(
+        id="moved-leaf", category="leaf", kind="grad-read-on-nonleaf", severity="warning", names=("w",),
+        bad=BAD, good="x = 1\n", lines=(4,), also=(6,),
+    )  # fmt: skip
 
 
 def test_the_own_corpus_is_wide_enough_to_measure_on() -> None:
-    everything = corpus.own()
+    everything = load_set("own")
     assert len(everything.cases) >= 120
-    assert len({case.id for case in everything.cases}) == len(everything.cases)
     assert len({case.kind for case in everything.cases}) >= 90
-    assert len(everything.clean) >= 40
+    assert len(everything.correct) >= 40
     assert all(case.bad.strip() != case.good.strip() for case in everything.cases)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("import torch\n", "first line"),
-        (BAD.replace("  #! here", ""), "no line is marked"),
-        (BAD.replace("#! also", "#! also, see above"), "a mark stands where none may be"),
-    ],
-)
-def test_a_program_that_is_marked_wrongly_is_refused(case, text, said) -> None:
-    path = corpus.OWN / "cases" / "leaf" / "moved-leaf" / "bad.py"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=said):
-        corpus.own()
 
 
 def finding(line: int, *, level: str = "warning", name: str = "non-leaf-grad-read", message: str = "`w`") -> Finding:
@@ -94,7 +65,7 @@ def test_a_further_kind_that_the_claim_accepts_counts_as_the_expected_one(case) 
     kinds = {**KINDS, "cut-by-move": "graph-break-move"}
     other = [finding(4, name="cut-by-move")]
     assert not scored(case, other, kinds).kind
-    score = scored(dataclasses.replace(case, kinds=("graph-break-move",)), other, kinds)
+    score = scored(replace(case, kinds=("graph-break-move",)), other, kinds)
     assert (score.strict, score.others) == (True, ())
 
 

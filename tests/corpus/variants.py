@@ -13,11 +13,13 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from backprobe.rules import Finding, judge
-from tests.corpus.cases import OWN, WITH_SIDECARS, Case, Corpus, own, with_sidecars
+from tests.corpus.cases import CORPORA, SETS, Case, Corpus, load_set
 from tests.corpus.records import Records
 from tests.corpus.score import loud, scored
 
@@ -233,9 +235,9 @@ def measured(corpora: list[Corpus], names: list[str], kinds: dict[str, str], rec
                     _faulty(tallies[name], corpus.name, case, KINDS[name](case.bad), kinds, records)
             for name in names:
                 _correct(tallies[name], f"{corpus.name} {case.id}, repaired", case.good, KINDS[name], records)
-        for clean, text in corpus.clean.items():
+        for program in corpus.correct:
             for name in names:
-                _correct(tallies[name], f"{corpus.name} {clean}", text, KINDS[name], records)
+                _correct(tallies[name], f"{corpus.name} {program.name}", program.text, KINDS[name], records)
     return tallies
 
 
@@ -293,22 +295,19 @@ def report(tallies: dict[str, Tally]) -> Iterator[str]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--corpus", choices=("own", *WITH_SIDECARS, "all"), default="all")
+    parser.add_argument("--corpus", choices=(*SETS, "all"), default="all")
     parser.add_argument("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this, and no correct programs")
     asked = parser.parse_args()
     names = asked.kinds.split(",")
     if unknown := [name for name in names if name not in KINDS]:
         parser.error(f"there is no way {unknown[0]!r}: {', '.join(KINDS)}")
-    kinds = tomllib.loads((OWN / "kinds.toml").read_text())
-    every = (own(), *(with_sidecars(OWN / name) for name in WITH_SIDECARS))
-    corpora = [one for one in every if asked.corpus in (one.name, "all")]
+    kinds = tomllib.loads((CORPORA / "kinds.toml").read_text())
+    corpora = [load_set(name) for name in SETS if asked.corpus in (name, "all")]
     if asked.only:
         corpora = [
-            Corpus(
-                name=one.name, cases=tuple(case for case in one.cases if asked.only in case.id + case.kind), clean={}
-            )
-            for one in corpora
+            replace(corpus, cases=tuple(case for case in corpus.cases if asked.only in case.id + case.kind), correct=())
+            for corpus in corpora
         ]
     with Records() as records:
         print("\n".join(report(measured(corpora, names, kinds, records))))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from backprobe.rules import judge
 from bench.diagnosis.told import Told
-from tests.corpus.cases import OWN
+from tests.corpus.cases import CORPORA
 from tests.corpus.records import Records
 
 
@@ -18,7 +18,7 @@ class Rules:
 
     def __init__(self) -> None:
         self._records = Records()
-        self._kinds: dict[str, str] = tomllib.loads((OWN / "kinds.toml").read_text())
+        self._kinds: dict[str, str] = tomllib.loads((CORPORA / "kinds.toml").read_text())
 
     def told(self, source: str) -> Sequence[Told]:
         """Every finding that no comment suppresses, under the kind of its rule; a rule without a kind: its own name."""

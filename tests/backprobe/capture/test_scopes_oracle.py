@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import symtable
 import sysconfig
 from collections.abc import Iterator
@@ -11,13 +12,13 @@ from pathlib import Path
 
 from backprobe.capture.rewriting import scopes as scopes_module
 from backprobe.capture.rewriting.scopes import MODULE, Scope
+from tests.corpus.cases import SETS, load_set
 
 TESTS = Path(__file__).parents[2]
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FILES = sorted(
     [
-        *TESTS.glob("corpus/**/*.py"),
         *TESTS.glob("seeds/snippets/**/*.py"),
         *LIBRARY.glob("*.py"),
         *LIBRARY.glob("asyncio/*.py"),
@@ -90,16 +91,33 @@ def differences(source: str) -> tuple[list[str], int]:
     return found, asked
 
 
+def corpus_sources() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of every program of the corpora."""
+    for corpus in map(load_set, SETS):
+        for case in corpus.cases:
+            yield f"{corpus.name}/{case.id}, faulty", case.bad
+            yield f"{corpus.name}/{case.id}, repaired", case.good
+        for program in corpus.correct:
+            yield f"{corpus.name}/{program.name}", program.text
+
+
+def file_sources() -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of every file that is text."""
+    for path in FILES:
+        with contextlib.suppress(UnicodeDecodeError):  # wrong on purpose
+            yield str(path), path.read_text()
+
+
 def test_every_name_is_whose_python_says_it_is():
     wrong, asked = {}, 0
-    for path in FILES:
+    for name, source in [*file_sources(), *corpus_sources()]:
         try:
-            found, count = differences(path.read_text())
-        except (SyntaxError, UnicodeDecodeError):
+            found, count = differences(source)
+        except SyntaxError:
             continue  # wrong on purpose
         asked += count
         if found:
-            wrong[str(path)] = found
+            wrong[name] = found
     assert wrong == {}
     assert asked > 50_000
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.corpus.cases import load_set
 from tests.support.forks import run
 
 HERE = Path(__file__).parent
 RECURSION = HERE / "programs" / "recursion.py"
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
-PUBLIC = HERE.parents[1] / "corpus" / "public"
-CORPUS = [*sorted(PUBLIC.glob("cases/*/*.py")), *sorted(PUBLIC.glob("clean/*.py"))]
 
 
 def pairs(paths: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
@@ -49,8 +48,15 @@ def test_an_endless_recursion_ends_as_it_does_plain_but_for_the_count_of_its_fra
     assert "backprobe/capture/torch_access/fence" not in captured["err"]
 
 
-def test_every_program_of_the_corpus_ends_as_it_does_plain() -> None:
-    assert len(CORPUS) == 129
-    for path, (plain, captured) in pairs(CORPUS).items():
+def test_every_program_of_the_corpus_ends_as_it_does_plain(tmp_path: Path) -> None:
+    corpus = load_set("public")
+    texts = {f"{case.id}_faulty": case.bad for case in corpus.cases}
+    texts |= {f"{case.id}_repaired": case.good for case in corpus.cases}
+    texts |= {program.name: program.text for program in corpus.correct}
+    assert len(texts) == 129
+    paths = [tmp_path / f"{name}.py" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text)
+    for path, (plain, captured) in pairs(paths).items():
         assert captured.get("own_errors") == 0, (path, captured)
         assert {key: captured[key] for key in plain} == plain, path

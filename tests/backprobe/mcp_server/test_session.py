@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.corpus.cases import Case, load_set
 from tests.support import forks
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ pytestmark = [
 ]  # programs are run in fresh interpreters, one after the other
 
 ROOT = Path(__file__).parents[3]
-CORPORA = ROOT / "tests" / "corpus"
 SOURCE = (
     "import torch\n\nx = torch.ones(3, requires_grad=True)\nh = x * 2\nloss = h.sum()\nloss.backward()\nprint(h.grad)\n"
 )
@@ -62,9 +61,9 @@ READING = [
 ]
 
 
-def picked(split: str, count: int) -> list[Path]:
+def picked(name: str, count: int) -> list[Case]:
     """Cases spread evenly over a corpus, in the order of their names."""
-    every = sorted((CORPORA / split / "cases").iterdir())
+    every = load_set(name).cases
     return [every[at * len(every) // count] for at in range(count)]
 
 
@@ -74,26 +73,28 @@ CASES = [*picked("public", 5), *picked("second", 5)]
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a server that only reads told of ten records in its folder, and of what it cannot do."""
-    folder = tmp_path_factory.mktemp("records")
-    jobs = [
-        forks.Job(
-            mode="captured", path=str(case / "bad.py"), cwd=str(folder), record=str(folder / f"{case.name}.bprec")
+    folder, programs = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("programs")
+    jobs: list[forks.Job] = []
+    for case in CASES:
+        path = programs / case.id / "bad.py"
+        path.parent.mkdir()
+        path.write_text(case.bad)
+        jobs.append(
+            forks.Job(mode="captured", path=str(path), cwd=str(folder), record=str(folder / f"{case.id}.bprec"))
         )
-        for case in CASES
-    ]
     forks.run(jobs)
-    (folder / "cut.bprec").write_bytes((folder / f"{CASES[0].name}.bprec").read_bytes()[:40])
+    (folder / "cut.bprec").write_bytes((folder / f"{CASES[0].id}.bprec").read_bytes()[:40])
 
     async def calls(client: Client) -> dict[str, Any]:
         told: dict[str, Any] = {"tools": (await client.list_tools()).tools, "instructions": client.instructions}
         for case in CASES:
-            run = f"{case.name}.bprec"
-            told[case.name] = [
+            run = f"{case.id}.bprec"
+            told[case.id] = [
                 await said(client, "list_findings", run=run),
                 await said(client, "explain_finding", run=run, finding=1),
                 await said(client, "query_tensors", run=run),
             ]
-        first = f"{CASES[0].name}.bprec"
+        first = f"{CASES[0].id}.bprec"
         for name, (tool, arguments) in {
             "small": ("query_tensors", {"run": first, "max_bytes": 600}),
             "large": ("query_tensors", {"run": first, "max_bytes": 100_000}),
@@ -129,15 +130,14 @@ def test_without_leave_every_tool_only_reads_and_says_so(read) -> None:
     assert "run_program" in answer
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_three_calls_lead_to_the_line_of_a_program_of_the_corpus(read, case) -> None:
-    expected = json.loads((case / "case.json").read_text())["expected"]
-    (done, found), (_, told), (_, tensors) = read[case.name]
+    (done, found), (_, told), (_, tensors) = read[case.id]
     assert done
     heads = [line for line in found.splitlines() if line[:1].isdigit() and " at " in line]
-    assert any(f" line {line}: " in head for head in heads[:1] for line in expected["lines"]), found
+    assert any(f" line {line}: " in head for head in heads[:1] for line in case.lines), found
     assert "cause: " in found
-    assert any(f":{line}:" in told for line in expected["lines"])
+    assert any(f":{line}:" in told for line in case.lines)
     assert "evidence: " in told
     assert all(len(answer.encode()) <= 8000 for answer in (found, told, tensors))
 
@@ -181,8 +181,8 @@ def test_what_cannot_be_told_is_an_error_that_says_what_to_do(read, name, part) 
 def test_rules_and_runs_are_resources(read) -> None:
     assert "BP101 non-leaf-grad-read (warning): " in read["backprobe://rules"]
     assert read["backprobe://rules/BP101"].startswith("# BP101 non-leaf-grad-read: ")
-    assert "backward calls" in read[f"backprobe://runs/{CASES[0].name}.bprec"]
-    assert f"{CASES[0].name}.bprec: " in read["runs"][1]
+    assert "backward calls" in read[f"backprobe://runs/{CASES[0].id}.bprec"]
+    assert f"{CASES[0].id}.bprec: " in read["runs"][1]
     assert read["manual"][1].startswith("BP101 non-leaf-grad-read: ")
 
 

@@ -1,9 +1,0 @@
-#! kind=root-without-history severity=error names=loss,w
-import torch
-
-torch.manual_seed(0)
-w, b = torch.randn(3), torch.zeros(1)  #! also
-X, y = torch.randn(20, 3), torch.randn(20)
-for _ in range(2):
-    loss = ((X @ w + b - y) ** 2).mean()
-    loss.backward()  #! here

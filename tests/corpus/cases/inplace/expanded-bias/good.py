@@ -1,6 +1,0 @@
-import torch
-
-bias = torch.zeros(1, 4)
-rows = bias.expand(3, 4).clone()
-rows.add_(torch.arange(12.0).view(3, 4))
-print(rows)
