@@ -8,7 +8,7 @@ from backprobe.rules.manual_programs import programs
 from backprobe.rules.testing import example, wants_check
 from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.terminal_style import Ink
-from tests.backprobe.rules.sections import read_sections, write_sections
+from tests.sections import read_sections, write_sections
 
 PATH = Path(__file__).with_name("gold.txt")
 

@@ -5,7 +5,7 @@ A faulty program carries `# <- CODE` at each line that a finding at warning or a
 
 from pathlib import Path
 
-from tests.backprobe.rules.sections import read_sections
+from tests.sections import read_sections
 
 PROGRAMS = {
     title: text
