@@ -15,13 +15,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from backprobe.record import dumps, loads
+from backprobe.record import End, dumps, loads
 from backprobe.rules.edits.text_edits import edited
 from backprobe.rules.framework.facts import FACTS
 from backprobe.rules.framework.finding import Finding
@@ -90,14 +91,26 @@ def laws(rules: Sequence[RuleModule]) -> Callable[[Law, RuleModule], None]:
     return test
 
 
-def said(rules: Sequence[RuleModule], source: str, *, check: bool = False) -> tuple[Finding, ...]:
-    """What these rules and Backprobe's say of a program. That a rule breaks is no silence."""
-    findings = judge(
-        programs().captured(source, check=check), rules=[*RULES, *(one for one in rules if one not in RULES)]
-    ).findings
-    broken = [one.message for one in findings if one.rule.code == "BP902"]
+def judge_program(rules: Sequence[RuleModule], source: str, *, check: bool) -> tuple[End | None, tuple[Finding, ...]]:
+    """Run a program and judge its record with Backprobe's rules and these: how the program ended, and the findings.
+
+    The laws of a rule share the answer. An assertion fails if a rule breaks: a broken rule is not silent.
+    """
+    end, findings = _judge_once(tuple(rules), source, check)
+    broken = [finding.message for finding in findings if finding.rule.code == "BP902"]
     assert broken == [], f"{broken}, at\n{source}"
-    return findings
+    return end, findings
+
+
+@cache
+def _judge_once(
+    rules: tuple[RuleModule, ...],
+    source: str,
+    check: bool,  # noqa: FBT001 - the key of the cache
+) -> tuple[End | None, tuple[Finding, ...]]:
+    record = programs().captured(source, check=check)
+    foreign = [rule for rule in rules if rule not in RULES]
+    return record.end, judge(record, rules=[*RULES, *foreign] if foreign else None).findings
 
 
 def loud(findings: Sequence[Finding]) -> list[tuple[str, int]]:
@@ -159,7 +172,7 @@ def it_imports_nothing_impure(rule: RuleModule, _rules: Sequence[RuleModule]) ->
 def its_example_is_found(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
     """Once, at its mark, as declared, and by no other rule at warning or above."""
     source, line = example(rule)
-    findings = said(rules, source, check=wants_check(rule))
+    _end, findings = judge_program(rules, source, check=wants_check(rule))
     if rule.RULE.severity == "note":
         own = [one for one in findings if one.rule.name == rule.RULE.name]
         assert [one.location.region.start_line for one in own] == [line]
@@ -175,10 +188,9 @@ def what_is_right_is_left_alone(rule: RuleModule, rules: Sequence[RuleModule]) -
     """Use instead and every near miss run to their end, and no rule warns of them; a rule of notes says nothing."""
     for section in pages(rule).sections:
         if section.title in {"Use instead", "Near miss"}:
-            record = programs().captured(section.text, check=wants_check(rule))
-            assert record.end is not None, section.text
-            assert record.end.exit_code == 0, section.text
-            findings = said(rules, section.text, check=wants_check(rule))
+            end, findings = judge_program(rules, section.text, check=wants_check(rule))
+            assert end is not None, section.text
+            assert end.exit_code == 0, section.text
             assert loud(findings) == [], section.text
             if rule.RULE.severity == "note":
                 assert rule.RULE.name not in {one.rule.name for one in findings}, section.text
@@ -187,27 +199,27 @@ def what_is_right_is_left_alone(rule: RuleModule, rules: Sequence[RuleModule]) -
 def its_fixes_mend(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
     """Every fix with edits, applied to the Example, parses, runs and is silent; a declared one is there."""
     source, _line = example(rule)
-    own = [one for one in said(rules, source, check=wants_check(rule)) if one.rule.name == rule.RULE.name]
+    _end, findings = judge_program(rules, source, check=wants_check(rule))
+    own = [finding for finding in findings if finding.rule.name == rule.RULE.name]
     offered = [fix for one in own for fix in one.fixes if fix.edits]
     assert offered or rule.RULE.fix == "manual"
     for fix in offered:
         assert {edit.path for edit in fix.edits} == {NAME}
         mended = edited(source, fix.edits)
         ast.parse(mended)
-        end = programs().captured(mended, check=wants_check(rule)).end
+        end, findings = judge_program(rules, mended, check=wants_check(rule))
         assert end is not None, mended
         assert end.exit_code == 0, mended
-        assert loud(said(rules, mended, check=wants_check(rule))) == [], mended
+        assert loud(findings) == [], mended
 
 
 def it_is_pure(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
-    """Judging again, in another order, and from a stored copy gives equal findings."""
-    record = programs().captured(example(rule)[0], check=wants_check(rule))
+    """Judging again, in another order and from a stored copy, gives equal findings."""
+    source, _line = example(rule)
+    _end, first = judge_program(rules, source, check=wants_check(rule))
+    stored = loads(dumps(programs().captured(source, check=wants_check(rule))))
     every = [*RULES, *(one for one in rules if one not in RULES)]
-    first = judge(record, rules=every).findings
-    assert judge(record, rules=every).findings == first
-    assert judge(record, rules=every[::-1]).findings == first
-    assert judge(loads(dumps(record)), rules=every).findings == first
+    assert judge(stored, rules=every[::-1]).findings == first
 
 
 def a_torn_record_breaks_nothing_else(rule: RuleModule, _rules: Sequence[RuleModule]) -> None:

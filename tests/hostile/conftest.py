@@ -4,9 +4,10 @@ import collections
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+
+from tests.hostile.program_texts import OWN, read_programs
 
 LEVELS = ("process", "namespace", "several", "gvisor", "control")
 TITLES = {
@@ -62,10 +63,10 @@ def counted(results: Results) -> list[str]:
 def silences(results: Results) -> list[str]:
     """Why programs of our own breach nothing where only limits hold, and how many for each reason."""
     reasons: dict[str, list[str]] = {}
-    for path in sorted((Path(__file__).parent / "programs").glob("*.py")):
-        found = SILENT.search(path.read_text(encoding="utf-8"))
-        if found is not None and any(program == path.stem for program, _ in results):
-            reasons.setdefault(found[1], []).append(path.stem)
+    for name, text in read_programs(OWN):
+        found = SILENT.search(text)
+        if found is not None and any(program == name for program, _ in results):
+            reasons.setdefault(found[1], []).append(name)
     told = [f"{len(names):4}  {why}" for why, names in sorted(reasons.items(), key=lambda one: -len(one[1]))]
     return ["silent at the control, and why:", *told] if told else []
 

@@ -19,6 +19,7 @@ import psutil
 
 from store.runs.limits import Limits
 from tests.hostile.field import PLACES, UID, Field
+from tests.hostile.program_texts import OWN, read_programs
 from workers.sandbox.levels.capabilities import confinement
 from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.job import Job
@@ -38,7 +39,7 @@ Counts = collections.Counter[str]
 
 def hostile_texts() -> list[str]:
     """Programs that end by themselves or soon; those that wait for a clock would make the soak one of clocks."""
-    texts = [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "programs").glob("*.py"))]
+    texts = [program.text for program in read_programs(OWN)]
     return [text for text in texts if not re.search(r"OUTCOME:.*(cpu|wall|exceeded$|exceeded \|)", text)]
 
 

@@ -1,6 +1,6 @@
 """Hostile programs at every level that this machine can give: nothing of the host, of a sibling or of us is reached.
 
-The programs lie in `baseline` and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary test run
+The programs are in `baseline` and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary test run
 takes all of the baseline and the first of each family of the others; `make hostile` takes all, and prints what came of
 each (BACKPROBE_HOSTILE_ALL).
 """
@@ -20,6 +20,7 @@ from backprobe.isolation import IsolationLevel
 from backprobe.record.encoding.codec import encode
 from store.runs.limits import Limits
 from tests.hostile.field import LIMITS, SECRET, SECRET_NAME, UID, Field, limits_for
+from tests.hostile.program_texts import BASELINE, OWN, Program, read_programs
 from tests.support.isolation import confined, several_processes
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.process import landlock, private_root
@@ -64,8 +65,6 @@ TRIES_OF_LATE = 3
 GOOD = "import torch\ntorch.manual_seed(0)\nw = torch.randn(4, 3, requires_grad=True)\n(w * w).sum().backward()\nprint(float(w.grad.norm()))\n"
 
 
-OWN = Path(__file__).with_name("programs")
-BASELINE = Path(__file__).with_name("baseline")
 HEADER = re.compile(r"# EXPECT: (.+)\n# OUTCOME: (.+)\n# CONTROL: (breaches|silent: .+)\n")
 EVERY = bool(os.environ.get("BACKPROBE_HOSTILE_ALL"))
 CHECK = bool(os.environ.get("BACKPROBE_HOSTILE_CHECK"))
@@ -98,24 +97,24 @@ ALLOWED_TO_GUEST = {
 ARENAS = ["process", "namespace", *(["several"] if EVERY else []), "gvisor"]
 
 
-def programs() -> list[Path]:
+def programs() -> list[Program]:
     if os.environ.get("BACKPROBE_HOSTILE"):
-        return sorted(Path(os.environ["BACKPROBE_HOSTILE"]).glob("*.py"))
-    own = sorted(OWN.glob("*.py"))
+        return read_programs(Path(os.environ["BACKPROBE_HOSTILE"]))
+    own = read_programs(OWN)
     if not EVERY:
-        own = list({path.stem.partition("_")[0]: path for path in reversed(own)}.values())
-    return sorted([*BASELINE.glob("*.py"), *own], key=lambda path: path.stem)
+        own = list({program.family: program for program in reversed(own)}.values())
+    return sorted([*read_programs(BASELINE), *own])
 
 
-def must_breach(path: Path) -> bool:
+def must_breach(program: Program) -> bool:
     """It gets through where nothing but limits hold; of our own programs, each says so itself."""
-    return path.stem in MUST_BREACH or "\n# CONTROL: breaches\n" in path.read_text(encoding="utf-8")
+    return program.name in MUST_BREACH or "\n# CONTROL: breaches\n" in program.text
 
 
-@pytest.mark.parametrize("path", sorted(OWN.glob("*.py")), ids=lambda path: path.stem)
-def test_a_program_of_our_own_says_what_it_is_for_and_why_it_may_be_silent(path) -> None:
-    assert HEADER.match(path.read_text(encoding="utf-8"))
-    assert len(path.stem.partition("_")[2]) > 3
+@pytest.mark.parametrize("program", read_programs(OWN), ids=lambda program: program.name)
+def test_a_program_of_our_own_says_what_it_is_for_and_why_it_may_be_silent(program) -> None:
+    assert HEADER.match(program.text)
+    assert len(program.name.partition("_")[2]) > 3
 
 
 def run(supervisor: Supervisor, source: str, limits: Limits = LIMITS) -> Outcome:
@@ -145,16 +144,15 @@ def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:
             field.close()
 
 
-@pytest.mark.parametrize("path", programs(), ids=lambda path: path.stem)
-def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path, request, tell) -> None:
+@pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
+def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, program, request, tell) -> None:
     supervisor, field, answer = arena
     several = request.node.callspec.params["arena"] == "several"
-    text = path.read_text(encoding="utf-8")
     tries = 0
     while True:
         field.before()
-        limits = replace(limits_for(text), processes=SEVERAL if several else 1)
-        outcome = run(supervisor, field.filled(text), limits)
+        limits = replace(limits_for(program.text), processes=SEVERAL if several else 1)
+        outcome = run(supervisor, field.filled(program.text), limits)
         found, tries = field.breaches(outcome, limits), tries + 1
         only_late = bool(found) and all(one.startswith("came back after") for one in found)
         if not only_late or tries == TRIES_OF_LATE:
@@ -164,25 +162,27 @@ def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path, reque
     has_room = CHECK and arena_name == "namespace"
     allowed = {"several": ALLOWED_TO_SEVERAL, "gvisor": ALLOWED_TO_GUEST}.get(arena_name, {})
     allowed = ALLOWED_TO_SEVERAL if has_room else allowed
-    if path.stem in allowed and found == ["printed a canary"]:
-        found, came = [], f"allowed: {allowed[path.stem]}"
-    tell(path.stem, arena_name, came)
+    if program.name in allowed and found == ["printed a canary"]:
+        found, came = [], f"allowed: {allowed[program.name]}"
+    tell(program.name, arena_name, came)
     assert found == []
     after = run(supervisor, GOOD, ROOMY if CHECK else LIMITS)
     assert (after.status, after.facts.stdout) == ("succeeded", answer), after.facts.stderr
-    if several or path.stem in allowed:  # it gets further: that nothing is reached is the same, how it ends need not be
+    if (
+        several or program.name in allowed
+    ):  # it gets further: that nothing is reached is the same, how it ends need not be
         assert outcome.status != "lost", outcome.error
     else:
-        also = (*ALSO_OK_TO_GUEST.get(path.stem, ()), *BUSY_THERE) if arena_name == "gvisor" else ()
+        also = (*ALSO_OK_TO_GUEST.get(program.name, ()), *BUSY_THERE) if arena_name == "gvisor" else ()
         also = (*also, *TOOK_THE_ROOM) if has_room else also
-        ends_as_it_should(path, text, outcome, also)
+        ends_as_it_should(program, outcome, also)
 
 
-def ends_as_it_should(path: Path, text: str, outcome: Outcome, also: tuple[str, ...]) -> None:
-    (line,) = re.findall(r"^# OUTCOME: (.*)$", text, re.MULTILINE)
+def ends_as_it_should(program: Program, outcome: Outcome, also: tuple[str, ...]) -> None:
+    (line,) = re.findall(r"^# OUTCOME: (.*)$", program.text, re.MULTILINE)
     wanted = [tuple(one.split()) for one in line.split("|")]
     ended = (outcome.status, outcome.reason)
-    wanted += [tuple(one.split()) for one in (*ALSO_OK.get(path.stem, ()), *also)]
+    wanted += [tuple(one.split()) for one in (*ALSO_OK.get(program.name, ()), *also)]
     if ("exceeded", "cpu") in wanted:
         wanted.append(("exceeded", "wall"))  # which of the two clocks ends a busy program first is the machine's load
     assert any(ended[: len(one)] == one for one in wanted), (ended, outcome.error, outcome.facts.stderr[-500:])
@@ -233,13 +233,13 @@ def control(require) -> Iterator[tuple[Supervisor, Field, bytes]]:
     yield from opened(Supervisor(bare_zygote, confinement=Confinement(uid=UID), ahead=False))
 
 
-@pytest.mark.parametrize("path", [one for one in programs() if must_breach(one)], ids=lambda path: path.stem)
-def test_where_only_limits_hold_it_gets_through_and_is_seen(control, path, tell) -> None:
+@pytest.mark.parametrize("program", list(filter(must_breach, programs())), ids=lambda program: program.name)
+def test_where_only_limits_hold_it_gets_through_and_is_seen(control, program, tell) -> None:
     supervisor, field, _answer = control
     field.before()
-    text = path.read_text(encoding="utf-8")
-    found = field.breaches(run(supervisor, field.filled(text), limits_for(text)), limits_for(text))
-    tell(path.stem, "control", f"breached: {'; '.join(found)}" if found else "silent")
+    limits = limits_for(program.text)
+    found = field.breaches(run(supervisor, field.filled(program.text), limits), limits)
+    tell(program.name, "control", f"breached: {'; '.join(found)}" if found else "silent")
     assert found
 
 

@@ -4,7 +4,7 @@ A record of a run that was cut, of a lower tier or of code without a file lacks 
 them. A program that runs to its end seldom lacks one, so these are made from its record.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -32,15 +32,19 @@ class Lacking:
     record: Record
 
 
-def lacking(record: Record) -> Iterator[Lacking]:
-    """Every variant of a record that lacks one thing: the fields that may be None, one at a time, then the sources."""
+def lacking(record: Record, tables: Collection[str] = TABLES) -> Iterator[Lacking]:
+    """Every variant of a record that lacks one thing: the fields that may be None, one at a time, then the sources.
+
+    Args:
+        tables: Those that lack something. A rule that reads no other one says the same of all other variants.
+    """
     for table in TABLES:
-        rows: tuple[Row, ...] = getattr(record, table)
+        rows: tuple[Row, ...] = getattr(record, table) if table in tables else ()
         for field in _may_be_none(type(rows[0])) if rows else ():
             if any(getattr(row, field) is not None for row in rows):
                 without = tuple(msgspec.structs.replace(row, **{field: None}) for row in rows)
                 yield Lacking(about=f"no {table}.{field}", record=_with(record, table, without))
-    for about, change in _SOURCES.items():
+    for about, change in _SOURCES.items() if "sources" in tables else ():
         yield Lacking(about=about, record=_with(record, "sources", _rewritten(record.sources, change)))
 
 

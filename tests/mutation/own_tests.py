@@ -9,7 +9,6 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from backprobe.record import Record
 from backprobe.rules import RULES, Finding, judge, manual
@@ -19,12 +18,10 @@ from backprobe.rules.framework.manual import MARK
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.rules.health import autograd_error_unexplained
 from backprobe.rules.manual_programs import programs
-from backprobe.show.formats.finding_text import finding_lines
-from backprobe.show.terminal_style import Ink
+from tests.backprobe.rules.gold import read_gold, render_finding
 from tests.backprobe.rules.programs import PROGRAMS
 from tests.corpus.records import Records
 
-RULE_TESTS = Path(__file__).parents[1] / "backprobe" / "rules"
 _MARKS = re.compile(r"# <- (BP\d+)$")
 
 
@@ -49,11 +46,10 @@ def trials(module: types.ModuleType) -> list[Trial]:
     found = []
     for section in manual(rule.code).sections:
         if section.title == "Example":
-            gold = RULE_TESTS / "gold" / f"{rule.code}.txt"
             lines = [n for n, line in enumerate(section.text.split("\n"), 1) if line.rstrip().endswith(MARK)]
             marks = tuple((rule.code, line) for line in lines)
-            text = gold.read_text() if gold.exists() else None
-            found.append(Trial(about="Example", program=section.text, marks=marks, gold=text))
+            gold = read_gold().get(rule.code)
+            found.append(Trial(about="Example", program=section.text, marks=marks, gold=gold))
         elif section.is_code:
             found.append(Trial(about=section.about or section.title, program=section.text, marks=()))
     own = [(name, text) for name, text in PROGRAMS.items() if name.startswith(f"{rule.name}: ")]
@@ -110,7 +106,7 @@ class Court:
     def _read(self, findings: tuple[Finding, ...]) -> str | None:
         if self._trial.gold is None:
             return None
-        texts = ["\n".join(finding_lines(self._record, one, Ink())) + "\n" for one in findings]
+        texts = [render_finding(self._record, finding) for finding in findings]
         return None if texts == [self._trial.gold] else "it reads otherwise than the gold file"
 
     def _not_mended(self, loud: list[Finding]) -> str | None:

@@ -1,5 +1,12 @@
-"""Statistics of any tensor against numpy's doubles, by every kernel the machine has and by the twin."""
+"""Statistics of any tensor against numpy's doubles, by every kernel the machine has and by the twin.
 
+Three things decide how a tensor is read, each independent of the others, and a test takes the one that it is about:
+`by_kernel`, which instructions reduce a block; `by_view`, how the memory behind a tensor is found; `by_engine`, whether
+the compiled core or the twin does it at all.
+"""
+
+import contextlib
+import itertools
 import math
 import warnings
 
@@ -18,14 +25,23 @@ INTEGERS = (
     torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool,
 )  # fmt: skip
 COMPLEX = (torch.complex64, torch.complex128)
-COUNTS = (1, 2, 3, 15, 16, 17, 63, 64, 65, 255, 511, 512, 513, 1000, 4095, 4096, 4097, 8192, 10_007)
+VIEWS = ("layout", "exchange", "attributes")
+COUNTS = (1, 2, 3, 15, 16, 17, 63, 64, 65, 255, 511, 512, 513, 1000, 4095, 4096, 4097, 8192, 70_001)
+"""Around the vectors, the parts and the blocks of the kernels; the last is longer than a block of the twin, too."""
+
 MOST_ERROR = 2e-7
 """Relative, of the norm: half of what one rounding to float32 may cost is 6e-8."""
 
 
-@pytest.fixture(params=[*INSTRUCTIONS, "exchange", "attributes", pytest.param("twin", marks=pytest.mark.full)])
+TWIN = pytest.param("twin", marks=pytest.mark.full)
+by_kernel = pytest.mark.parametrize("way", [*INSTRUCTIONS, TWIN], indirect=True)
+by_view = pytest.mark.parametrize("way", [*VIEWS, TWIN], indirect=True)
+by_engine = pytest.mark.parametrize("way", ["core", TWIN], indirect=True)
+
+
+@pytest.fixture
 def way(request, monkeypatch, require):
-    """Each way of reading: the kernels of each kind, by torch's exchange table, without it, and numpy."""
+    """A way of reading: kernels of one kind, torch's layout, its exchange table, its attributes, the core as it is, numpy."""
     if request.param == "twin":
         for module in (tensor_memory, tensor_statistics, gradients, histograms):
             monkeypatch.setattr(module, "native", None)
@@ -35,7 +51,7 @@ def way(request, monkeypatch, require):
     kind = request.param if request.param in INSTRUCTIONS else None
     if core.native.use_instructions(kind) is None:
         pytest.skip(f"this machine has no {kind}")
-    core.native.use_layout(kind is not None)
+    core.native.use_layout(request.param not in {"exchange", "attributes"})
     core.native.use_exchange(request.param != "attributes")
     yield request.param
     core.native.use_exchange(True)
@@ -111,6 +127,7 @@ def made(dtype, count, seed=0):
     return values.to(dtype)
 
 
+@by_kernel
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, *COMPLEX], ids=lambda dtype: str(dtype)[6:])
 def test_each_dtype_at_each_length(way, dtype):
     for count in COUNTS:
@@ -118,39 +135,55 @@ def test_each_dtype_at_each_length(way, dtype):
         check(tensor, reduced(tensor))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=lambda dtype: str(dtype)[6:])
-def test_a_million_and_three(way, dtype):
-    tensor = made(dtype, 1_000_003)
-    check(tensor, reduced(tensor))
-
-
-ODD = {
+NOT_FINITE = {
     "nan": [math.nan],
     "inf": [math.inf],
     "minus inf": [-math.inf],
     "both": [math.inf, -math.inf],
     "all": [math.nan, math.inf, -math.inf, -0.0],
-    "huge": [1e30, -3e30],
-    "tiny": [1e-30, -2e-30],
-    "denormal": [1e-40, -3e-42],
+}
+OF_SINGLES = {"huge": [1e30, -3e30], "tiny": [1e-30, -2e-30], "denormal": [1e-40, -3e-42]}
+"""Their squares are beyond float32, or below it."""
+
+OF_DOUBLES = {
     "beyond a square": [1e200, -1e250],
     "below a square": [1e-170, -1e-200],
     "least": [5e-324, 1e-310],
     "most": [1.7e308, -1.7e308],
 }
+ODD = {
+    torch.float32: NOT_FINITE | OF_SINGLES,
+    torch.float64: NOT_FINITE | OF_DOUBLES,
+    torch.float16: NOT_FINITE | {"denormal": [2**-24, -(2**-15)], "most": [65504.0, -65504.0]},
+    torch.bfloat16: NOT_FINITE | OF_SINGLES,
+    torch.complex64: NOT_FINITE | OF_SINGLES,
+    torch.complex128: NOT_FINITE | OF_DOUBLES,
+}
+"""The numbers that a dtype's kernel reads in another way than usual ones."""
 
 
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
-@pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX], ids=lambda dtype: str(dtype)[6:])
-def test_odd_numbers_wherever_they_stand(way, dtype, odd):
-    values = torch.tensor(odd, dtype=torch.float64)
-    for count in (1, 4, 17, 600, 5000):
-        tensor = made(dtype, count)
-        for at in (0, count // 2, count - 1):
-            tensor[at] = values[at % len(odd)].to(dtype)
-        check(tensor, reduced(tensor))
-        every = values.repeat(count)[:count].to(dtype)
-        check(every, reduced(every))
+@by_kernel
+@pytest.mark.parametrize("dtype", ODD, ids=lambda dtype: str(dtype)[6:])
+def test_odd_numbers_wherever_they_stand(way, dtype):
+    for name, odd in ODD[dtype].items():
+        values = torch.tensor(odd, dtype=torch.float64)
+        for count in (1, 4, 17, 600, 5000):
+            tensor = made(dtype, count)
+            for at in (0, count // 2, count - 1):
+                tensor[at] = values[at % len(odd)].to(dtype)
+            every = values.repeat(count)[:count].to(dtype)
+            for kind, shown in (("among others", tensor), ("alone", every)):
+                with explained(f"{count} elements, {name} {kind}"):
+                    check(shown, reduced(shown))
+
+
+@contextlib.contextmanager
+def explained(what):
+    """Say which of several tensors a check fails for."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(what) from error
 
 
 def layouts(base):
@@ -172,39 +205,40 @@ def layouts(base):
     yield "many dimensions", base.reshape(2, 3, 2, 2, 10, 5, 5, 2).permute(7, 0, 6, 1, 5, 2, 4, 3)
 
 
+@by_view
 @pytest.mark.parametrize(
     "dtype",
-    [torch.float32, torch.float64, torch.float16, torch.int16, torch.bool, torch.complex64, torch.complex128],
-    ids=lambda dtype: str(dtype)[6:],
+    [torch.bool, torch.float16, torch.float32, torch.complex64, torch.complex128],
+    ids=lambda dtype: f"{dtype.itemsize} bytes",
 )
 def test_each_layout(way, dtype):
     for name, view in layouts(made(dtype, 12_000).reshape(6, 40, 50)):
-        found = reduced(view)
-        try:
-            check(view, found)
-        except AssertionError as error:
-            raise AssertionError(name) from error
-        if view.numel() <= 15_000:
-            assert tensor_memory.elements(view, 20_000) == view.contiguous().numpy().tobytes(), name
+        with explained(name):
+            check(view, reduced(view))
+            if view.numel() <= 15_000:
+                assert tensor_memory.elements(view, 20_000) == view.contiguous().numpy().tobytes()
 
 
+@by_view
 def test_an_image_batch_with_its_channels_last(way):
     tensor = torch.randn(3, 5, 7, 9).contiguous(memory_format=torch.channels_last)
     check(tensor, reduced(tensor))
     assert tensor_memory.elements(tensor, 3 * 5 * 7 * 9) == tensor.contiguous().numpy().tobytes()
 
 
-@pytest.mark.parametrize("count", [1, 2, 40])
-def test_what_is_lazily_negative_or_conjugated_is_read_as_it_is(way, count):
-    turned = made(torch.complex64, count).conj()
-    for tensor in (turned, turned.imag, turned.real, torch._neg_view(turned), torch._neg_view(turned[:1])):
-        check(tensor, reduced(tensor))
-        expected = tensor.resolve_conj().resolve_neg().contiguous().numpy().tobytes()
-        assert tensor_memory.elements(tensor, 64) == expected
+@by_view
+def test_what_is_lazily_negative_or_conjugated_is_read_as_it_is(way):
+    for count in (1, 2, 40):
+        turned = made(torch.complex64, count).conj()
+        for tensor in (turned, turned.imag, turned.real, torch._neg_view(turned), torch._neg_view(turned[:1])):
+            check(tensor, reduced(tensor))
+            expected = tensor.resolve_conj().resolve_neg().contiguous().numpy().tobytes()
+            assert tensor_memory.elements(tensor, 64) == expected
     halves = torch._neg_view(made(torch.bfloat16, 1))
     assert tensor_memory.elements(halves, 64) == halves.resolve_neg().view(torch.int16).numpy().tobytes()
 
 
+@by_engine
 def test_a_large_tensor_is_sampled_by_one_block(way):
     tensor = torch.arange(10_000.0)
     found = reduced(tensor, statistic_elements=5000, block_elements=100)
@@ -214,6 +248,7 @@ def test_a_large_tensor_is_sampled_by_one_block(way):
     assert (found.counted, found.max, found.kind) == (100, 9900.0, "sampled")
 
 
+@by_engine
 def test_an_address_that_is_no_multiple_of_the_item_is_read_right(way):
     raw = bytearray(np.arange(3001, dtype=np.float32).tobytes())
     shifted = bytearray(b"\0" + raw)
@@ -224,6 +259,7 @@ def test_an_address_that_is_no_multiple_of_the_item_is_read_right(way):
     check(numbers, reduced(numbers))
 
 
+@by_view
 def test_a_copy_on_write_tensor_stays_one(way):
     tensor = torch.randn(700)
     lazy = tensor._lazy_clone()
@@ -234,6 +270,7 @@ def test_a_copy_on_write_tensor_stays_one(way):
     assert torch._C._is_cow_tensor(lazy)
 
 
+@by_view
 def test_what_has_no_elements_in_memory_is_none_and_no_crash(way):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -262,6 +299,7 @@ def test_what_has_no_elements_in_memory_is_none_and_no_crash(way):
     assert gradients.norm_of(list(odd.values())[:4]) is None
 
 
+@by_view
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch's own, when jvp is first used
 def test_what_functorch_wraps_is_none_and_no_crash(way):
     seen = []
@@ -278,6 +316,7 @@ def test_what_functorch_wraps_is_none_and_no_crash(way):
     assert set(seen) == {(None, None)}
 
 
+@by_view
 def test_leaf_result_inference_and_empty_tensors(way):
     leaf = torch.randn(9, requires_grad=True)
     with torch.inference_mode():
@@ -293,6 +332,7 @@ def test_leaf_result_inference_and_empty_tensors(way):
     check(torch.tensor(3.5), reduced(torch.tensor(3.5)))
 
 
+@by_view
 def test_reading_runs_no_operation_takes_no_number_and_changes_no_version(way):
     tensor = torch.randn(5000, requires_grad=True) * 1
     before = tensor._version, torch._C._autograd._get_sequence_nr(), torch.get_rng_state()
@@ -305,11 +345,13 @@ def test_reading_runs_no_operation_takes_no_number_and_changes_no_version(way):
     assert torch.equal(torch.get_rng_state(), before[2])
 
 
+@by_kernel
 def test_denormal_numbers_are_left_on(way):
     reduced(torch.full((5000,), 1e-40))
     assert float(torch.tensor(1e-40) / 2) > 0
 
 
+@by_engine
 def test_the_norm_of_many_tensors_is_that_of_all_their_elements(way):
     tensors = [made(torch.float32, count) for count in (3, 700, 5000)]
     tensors += [made(torch.float64, 50).reshape(5, 10).t(), made(torch.bfloat16, 90)]
@@ -321,6 +363,7 @@ def test_the_norm_of_many_tensors_is_that_of_all_their_elements(way):
     assert math.isnan(gradients.norm_of([torch.tensor([math.nan, math.inf]), *tensors]))
 
 
+@by_kernel
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.bool], ids=lambda dtype: str(dtype)[6:])
 def test_a_histogram_counts_each_element_once_between_its_powers_of_two(way, dtype):
     tensor = torch.cat([made(torch.float64, 5000), 2.0 ** torch.arange(-50.0, 30.0)]).to(dtype)
@@ -335,6 +378,7 @@ def test_a_histogram_counts_each_element_once_between_its_powers_of_two(way, dty
     assert sum(found.counts) + found.zeros + found.below + found.above + found.nonfinite == tensor.numel()
 
 
+@by_engine
 def test_a_histogram_of_a_view_and_of_a_complex_tensor(way):
     base = made(torch.float32, 600).reshape(20, 30)
     assert histograms.sizes(base.t()[:, :1].expand(30, 4)) == histograms.sizes(base[0].repeat(4))
@@ -342,22 +386,23 @@ def test_a_histogram_of_a_view_and_of_a_complex_tensor(way):
     assert histograms.sizes(made(torch.complex64, 5)) is None
 
 
-@pytest.mark.parametrize("size", [1, 7, 511, 4096, 8193, 70_001])
-@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-14, 1e-25, 0.0])
-def test_the_norm_of_tensors_together(way, size, scale):
-    torch.manual_seed(size)
-    one, other = torch.randn(size) * scale, torch.zeros(3, 9000)
-    other[1, 5] = scale
-    expected = math.hypot(float(one.double().norm()), scale)
-    assert gradients.norm_of([one, other, other.t()[5:6]]) == pytest.approx(
-        math.hypot(expected, float(other.t()[5:6].double().norm())), rel=1e-6, abs=0
-    )
+@by_kernel
+def test_the_norm_of_tensors_together(way):
+    """Shorter than a vector, than a part of a kernel and longer than both; squares that are too large, too small, none."""
+    for size, scale in itertools.product((1, 7, 511, 8193, 70_001), (1.0, 1e30, 1e-14, 1e-25, 0.0)):
+        torch.manual_seed(size)
+        tensor, sparse = torch.randn(size) * scale, torch.zeros(3, 9000)
+        sparse[1, 5] = scale
+        strided = sparse.t()[5:6]
+        expected = math.hypot(*(float(part.double().norm()) for part in (tensor, sparse, strided)))
+        with explained(f"{size} elements of about {scale}"):
+            assert gradients.norm_of([tensor, sparse, strided]) == pytest.approx(expected, rel=1e-6, abs=0)
 
 
-@pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
-@pytest.mark.parametrize("at", [0, 5000, 8999])
-def test_the_norm_of_what_is_not_finite(way, odd, at):
-    one = torch.ones(9000)
-    one[at] = odd
-    norm = gradients.norm_of([torch.ones(3), one])
-    assert math.isnan(norm) if math.isnan(odd) else norm == math.inf
+@by_kernel
+def test_the_norm_of_what_is_not_finite(way):
+    for odd, at in itertools.product((math.inf, -math.inf, math.nan), (0, 5000, 8999)):
+        tensor = torch.ones(9000)
+        tensor[at] = odd
+        norm = gradients.norm_of([torch.ones(3), tensor])
+        assert math.isnan(norm) if math.isnan(odd) else norm == math.inf, (odd, at)

@@ -1,10 +1,11 @@
-"""Mistakes that torch refuses, each as a program in `mistakes`: its exception becomes the finding of one rule."""
+"""Mistakes that torch refuses, each as a program in `mistakes.txt`: its exception becomes the finding of one rule."""
 
 from pathlib import Path
 
 import pytest
 
 from backprobe.rules import judge
+from tests.sections import read_sections
 
 EXPECTED = {
     "int_requires_grad": "BP105",
@@ -29,12 +30,12 @@ EXPECTED = {
 }
 """Program -> rule, of the families leaf and gradient."""
 
-MISTAKES = Path(__file__).with_name("mistakes")
+MISTAKES = read_sections(Path(__file__).with_name("mistakes.txt"))
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_recorded_mistake_is_found_by_its_rule_and_no_other(name, captured) -> None:
-    program = (MISTAKES / f"{name}.py").read_text()
+    program = MISTAKES[name]
     record = captured(program)
     assert record.end is not None
     assert record.end.ending == "raised"

@@ -1,19 +1,21 @@
-"""Hits and near misses beyond the manuals, under real capture; and what people read of the manuals' own examples."""
+"""Hits and near misses beyond the manuals, under real capture; and that no rule breaks on a record that lacks a fact."""
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-from backprobe.rules import RULES, judge, manual
+from backprobe.record import Record
+from backprobe.rules import RULES, judge
 from backprobe.rules.edits.text_edits import edited
-from backprobe.rules.testing import wants_check
-from backprobe.show.formats.finding_text import finding_lines
-from backprobe.show.terminal_style import Ink
+from backprobe.rules.framework.rule import RuleModule
+from backprobe.rules.framework.tables import shared_tables
+from backprobe.rules.testing import example, wants_check
 from tests.backprobe.rules.programs import PROGRAMS
+from tests.mutation.lacking import lacking
 
-GOLD = Path(__file__).parent / "gold"
+EVERY = 5
+"""Of the programs of a rule, the first and every fifth behind it are judged without each fact."""
 
 
 def marks(source: str) -> list[tuple[str, int]]:
@@ -61,10 +63,37 @@ def test_a_gradient_that_only_scales_is_not_said_to_be_differentiated(use, captu
     assert "differentiated again" not in finding.message
 
 
-@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.name)
-def test_the_finding_of_an_example_reads_as_its_gold_file(one, captured) -> None:
-    """To renew one: print what is compared here, read it, and save it."""
-    code = one.RULE.code
-    record = captured(manual(code).of("Example")[0].text, check=wants_check(one))
-    (finding,) = judge(record).findings
-    assert "\n".join(finding_lines(record, finding, Ink())) + "\n" == (GOLD / f"{code}.txt").read_text()
+class TablesRead:
+    """A record that notes which of its tables are read."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        self.names.add(name)
+        return getattr(self._record, name)
+
+
+def find_tables(rule: RuleModule, record: Record) -> set[str]:
+    """Find the tables of a record that a rule reads: what it says cannot depend on the others."""
+    watched = TablesRead(record)
+    with shared_tables(watched):
+        list(rule.check(watched))
+    return watched.names
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.RULE.name)
+def test_a_rule_breaks_on_no_record_that_lacks_a_fact(rule, captured) -> None:
+    """One of a run that was cut, of a lower tier, of code without a file."""
+    broken: list[str] = []
+    beyond = [text for title, text in PROGRAMS.items() if title.startswith(f"{rule.RULE.name}: ")]
+    for text in (example(rule)[0], *beyond[::EVERY]):
+        record = captured(text, check=wants_check(rule))
+        for variant in lacking(record, find_tables(rule, record)):
+            with shared_tables(variant.record):
+                try:
+                    list(rule.check(variant.record))
+                except Exception as error:
+                    broken.append(f"{variant.about}: {type(error).__name__} {error}")
+    assert broken == []

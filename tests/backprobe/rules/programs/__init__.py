@@ -1,13 +1,15 @@
-"""Programs beyond the manuals, one file per rule: each condition of a rule has one that fails without it.
+"""Programs beyond the manuals, one text file per family of rules: each condition of a rule has one that fails without it.
 
 A faulty program carries `# <- CODE` at each line that a finding at warning or above must stand at; no mark: silence.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
+
+from tests.sections import read_sections
 
 PROGRAMS = {
-    f"{one.name.replace('_', '-')}: {name}": text.lstrip("\n")
-    for one in iter_modules(__path__)
-    for name, text in import_module(f"{__name__}.{one.name}").PROGRAMS.items()
+    title: text
+    for path in sorted(Path(__file__).parent.glob("*.txt"))
+    for title, text in read_sections(path).items()
 }
+"""`rule-name: title` -> the program's text."""
