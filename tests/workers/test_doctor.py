@@ -11,6 +11,7 @@ from store.database import migrator
 from store.database.session import Database
 from store.database.settings import StoreSettings
 from tests.support.isolation import confined
+from tests.support.machine_level import machine_level
 from workers import doctor
 from workers.sandbox.gvisor import runsc
 from workers.sandbox.levels import capabilities, cgroups
@@ -143,6 +144,11 @@ def test_a_home_that_cannot_be_written_or_has_little_room_is_told(capsys, monkey
     monkeypatch.setattr(doctor, "LITTLE_BYTES", 1 << 62)
     assert f"The disk of {tmp_path} has " in said(str(tmp_path))
     assert str(tmp_path / "new") not in said(str(tmp_path / "new")), "it is made at the first start"
+
+
+def test_the_tests_expect_the_level_that_doctor_names(capsys):
+    doctor.examine(WorkerSettings(trust_code=True), probe=False)
+    assert f"runs everything at {machine_level()}." in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("sandbox")
