@@ -1,5 +1,6 @@
 """What `backprobe doctor` says of this machine: each level, why not more, and whether runs have cgroups."""
 
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -66,16 +67,16 @@ def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen
     assert "runs everything at gvisor" in capsys.readouterr().out
 
 
-def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_from_namespace(monkeypatch):
+def test_an_interpreter_in_tmp_is_bound_after_the_private_tmp_and_hides_no_level(monkeypatch):
     from workers.sandbox.process import landlock, private_root
 
-    elsewhere = tuple(one for one in landlock.python_folders() if not one.startswith("/tmp/"))
-    monkeypatch.setattr(landlock, "python_folders", lambda: (*elsewhere, "/tmp/work/.venv"))
-    assert any("/tmp/work/.venv lies in /tmp" in one for one in capabilities.lacking("namespace"))
-    assert not any("lies in /tmp" in one for one in capabilities.lacking("process"))
-    monkeypatch.setattr(private_root.shutil, "which", lambda _: "/usr/bin/bwrap")
-    words = private_root.wrapped(["true"])
-    assert words.index("--tmpfs") < words.index("/tmp/work/.venv")
+    confined("namespace")
+    with tempfile.TemporaryDirectory(dir="/tmp") as environment:
+        Path(environment).chmod(0o755)
+        monkeypatch.setattr(landlock, "python_folders", lambda: (environment,))
+        assert capabilities.lacking("namespace") == ()
+        words = private_root.wrapped(["true"])
+        assert words.index("--tmpfs") < words.index(environment)
 
 
 @pytest.mark.usefixtures("proved")

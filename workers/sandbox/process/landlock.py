@@ -66,15 +66,26 @@ def hidden(uid: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(closed for folder in python_folders() if (closed := _closed(Path(folder), uid))))
 
 
+def unreadable(uid: int) -> tuple[str, ...]:
+    """Return the folders of Python that are themselves closed to this uid; none if this process is not root's."""
+    if os.geteuid() != 0:
+        return ()
+    return tuple(folder for folder in python_folders() if not _is_open(Path(folder), stat.S_IROTH | stat.S_IXOTH, uid))
+
+
 def _closed(folder: Path, uid: int) -> str | None:
-    for part in (*reversed(folder.parents), folder):
-        wanted = stat.S_IROTH | stat.S_IXOTH if part == folder else stat.S_IXOTH
+    """Return the highest folder on the way to this one that the uid cannot pass."""
+    for part in reversed(folder.parents):
         if not part.exists():
             return None
-        seen = part.stat()
-        if seen.st_mode & wanted != wanted and seen.st_uid != uid:
+        if not _is_open(part, stat.S_IXOTH, uid):
             return str(part)
     return None
+
+
+def _is_open(folder: Path, wanted: int, uid: int) -> bool:
+    found = folder.stat()
+    return found.st_mode & wanted == wanted or found.st_uid == uid
 
 
 def seen_by(uid: int) -> None:

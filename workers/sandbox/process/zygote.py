@@ -286,7 +286,7 @@ def main() -> NoReturn:
     if words.uid is not None:
         if words.level == "namespace":
             namespaces.uncovered_proc()
-        elif words.level == "none":
+        elif words.level in ("none", "process"):
             landlock.seen_by(words.uid)
         orphans.become(words.uid)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
