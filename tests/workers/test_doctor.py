@@ -67,6 +67,7 @@ def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen
     assert "runs everything at gvisor" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_an_interpreter_in_tmp_is_bound_after_the_private_tmp_and_hides_no_level(monkeypatch):
     from workers.sandbox.process import landlock, private_root
 

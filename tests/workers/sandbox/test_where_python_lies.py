@@ -114,6 +114,7 @@ def run_there(clone: Path, level: str, program: str, path: str = ORDINARY_PATH, 
     return json.loads(done.stdout)
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize(("level", "disk_bytes"), [("namespace", 0), ("namespace", 1 << 20), ("process", 0)])
 def test_a_clone_below_tmp_is_isolated_and_shows_nothing_but_python(clone, other_run, level, disk_bytes) -> None:
     confined(level)
@@ -139,6 +140,7 @@ def test_a_clone_below_tmp_is_isolated_and_shows_nothing_but_python(clone, other
     assert stdout == "[2.0, 2.0] []\n"
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_private_tmp_shows_the_way_to_python_only(clone) -> None:
     confined("namespace")
     program = """
@@ -155,6 +157,7 @@ except OSError:
     assert stdout == f"{[clone.parent.name]} {sorted(['.venv', *PACKAGES])}\nstays\n"
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's programs become another user")
 def test_what_root_shows_to_its_programs_is_read_only_at_every_level(clone) -> None:
     program = PROGRAM.format(
