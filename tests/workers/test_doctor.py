@@ -74,7 +74,7 @@ def test_an_interpreter_in_tmp_is_bound_after_the_private_tmp_and_hides_no_level
     confined("namespace")
     with tempfile.TemporaryDirectory(dir="/tmp") as environment:
         Path(environment).chmod(0o755)
-        monkeypatch.setattr(landlock, "python_folders", lambda: (environment,))
+        monkeypatch.setattr(landlock, "python_paths", lambda: (environment,))
         assert capabilities.lacking("namespace") == ()
         words = private_root.wrapped(["true"])
         assert words.index("--tmpfs") < words.index(environment)

@@ -83,6 +83,7 @@ def clone() -> Iterator[Path]:
         (folder / "clone" / "workers" / "open_to_all").chmod(0o777)
         environment = folder / "clone" / ".venv"
         subprocess.run([sys.executable, "-m", "venv", "--copies", "--without-pip", environment], check=True)
+        (environment / "beside.txt").write_text(SECRET, encoding="ascii")
         (site,) = environment.glob("lib/python*/site-packages")
         places = [entry for entry in sys.path if Path(entry).name == "site-packages"]
         (site / "elsewhere.pth").write_text("\n".join(places), encoding="utf-8")
@@ -124,6 +125,7 @@ def test_a_clone_below_tmp_is_isolated_and_shows_nothing_but_python(clone, other
             str(beside / "beside.txt"),
             str(beside / ".ssh/id_ed25519"),
             str(clone / ".env"),
+            str(clone / ".venv" / "beside.txt"),
             f"{other_run}/main.py",
         ],
         folders=[
@@ -132,7 +134,7 @@ def test_a_clone_below_tmp_is_isolated_and_shows_nothing_but_python(clone, other
             str(other_run),
             *([str(beside)] if level == "process" else []),
         ],
-        writable=[str(clone / "workers" / "open_to_all"), str(clone / ".venv"), str(other_run)],
+        writable=[str(clone / "workers" / "open_to_all"), str(clone / ".venv" / "lib"), str(other_run)],
     )
     path = ORDINARY_PATH if level == "namespace" else NO_BUBBLEWRAP
     given, status, stdout, stderr, broken = run_there(clone, "auto", program, path, disk_bytes)
@@ -172,7 +174,7 @@ def test_a_folder_of_python_that_no_mount_can_open_is_named_with_the_command_tha
     level: IsolationLevel, monkeypatch, tmp_path
 ) -> None:
     (closed := tmp_path / "environment").mkdir(mode=0o700)
-    monkeypatch.setattr(landlock, "python_folders", lambda: (str(closed),))
+    monkeypatch.setattr(landlock, "python_paths", lambda: (str(closed),))
     monkeypatch.setattr(landlock.os, "geteuid", lambda: 0)
     line = f"uid 12345 cannot read {closed} (chmod -R o+rX {closed})"
     assert line in capabilities.lacking(level, 12345)

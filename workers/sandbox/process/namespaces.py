@@ -132,19 +132,22 @@ def show(folders: Iterable[str], closed: Iterable[str]) -> None:
         _make_read_only(top)
 
 
-def _open_below(top: str, folders: Iterable[str]) -> dict[str, int]:
-    """Open the folders that lie below `top`, which is about to be covered; descriptors by path."""
-    below = [folder for folder in folders if folder.startswith(f"{top}/")]
-    return {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in below}
+def _open_below(top: str, paths: Iterable[str]) -> dict[str, int]:
+    """Open what lies below `top`, which is about to be covered; descriptors by path."""
+    below = [path for path in paths if path.startswith(f"{top}/")]
+    return {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in below}
 
 
 def _mount_again(top: str, opened: Mapping[str, int]) -> None:
-    """Mount opened folders at their paths in `top`, which has been covered, and close them."""
-    for folder, descriptor in opened.items():
-        for part in [*(one for one in reversed(Path(folder).parents) if Path(top) in one.parents), Path(folder)]:
-            part.mkdir(exist_ok=True)
-            part.chmod(0o755)  # whatever our umask is
-        mount(f"/proc/self/fd/{descriptor}", folder, None, BIND | _REC)
+    """Mount opened folders and files at their paths in `top`, which has been covered, and close them."""
+    for path, descriptor in opened.items():
+        source, target = f"/proc/self/fd/{descriptor}", Path(path)
+        parents = [parent for parent in reversed(target.parents) if Path(top) in parent.parents]
+        for folder in (*parents, target) if Path(source).is_dir() else parents:
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o755)  # whatever our umask is
+        target.touch()
+        mount(source, path, None, BIND | _REC)
         os.close(descriptor)
 
 

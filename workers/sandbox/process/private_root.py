@@ -43,7 +43,7 @@ def wrapped(command: list[str]) -> list[str]:
         "--die-with-parent",
         *_system(),
         *("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 its own
-        *_folders(landlock.python_folders()),  # last: an interpreter may lie in /tmp, and would be covered
+        *_folders(landlock.python_paths()),  # last: an interpreter may lie in /tmp, and would be covered
         *("--remount-ro", "/"),
         "--",
         *command,
