@@ -118,7 +118,7 @@ def _made(level: IsolationLevel, uid: int) -> Confinement:
 def _covered() -> Iterator[str]:
     covered = [folder for folder in landlock.python_paths() if folder.startswith("/tmp/")]  # noqa: S108 theirs
     if covered:
-        yield f"{covered[0]} lies in /tmp, of which each run has one of its own (install Python elsewhere)"
+        yield f"{covered[0]} lies in /tmp, which gvisor replaces for each run (move it elsewhere)"
 
 
 def _lacks_second_kernel() -> Iterator[str]:
