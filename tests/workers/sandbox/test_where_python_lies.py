@@ -173,10 +173,12 @@ def test_what_root_shows_to_its_programs_is_read_only_at_every_level(clone) -> N
 def test_a_folder_of_python_that_no_mount_can_open_is_named_with_the_command_that_opens_it(
     level: IsolationLevel, monkeypatch, tmp_path
 ) -> None:
-    (closed := tmp_path / "environment").mkdir(mode=0o700)
-    monkeypatch.setattr(landlock, "python_paths", lambda: (str(closed),))
+    closed, other = tmp_path / "bin", tmp_path / "lib"
+    for folder in (closed, other):
+        folder.mkdir(mode=0o700)
+    monkeypatch.setattr(landlock, "python_paths", lambda: (str(closed), str(other)))
     monkeypatch.setattr(landlock.os, "geteuid", lambda: 0)
-    line = f"uid 12345 cannot read {closed} (chmod -R o+rX {closed})"
+    line = f"uid 12345 cannot read {closed} (chmod -R o+rX {closed} {other})"
     assert line in capabilities.lacking(level, 12345)
 
 

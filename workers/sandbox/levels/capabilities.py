@@ -6,6 +6,7 @@ A level that is not lacking anything here is still only a candidate: the probe d
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def _lacks_python(uid: int) -> Iterator[str]:
     A folder closed on the way to Python is replaced by mounts, which a closed folder of Python itself cannot be.
     """
     if unreadable := landlock.unreadable(uid):
-        yield f"uid {uid} cannot read {unreadable[0]} (chmod -R o+rX {unreadable[0]})"
+        yield f"uid {uid} cannot read {unreadable[0]} (chmod -R o+rX {shlex.join(landlock.not_below(unreadable))})"
     elif (hidden := landlock.hidden(uid)) and not namespaces.may_mount():
         yield f"uid {uid} cannot read {hidden[0]}, and root may not mount here (chmod o+x {hidden[0]})"
 
