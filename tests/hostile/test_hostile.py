@@ -201,7 +201,7 @@ def bare_zygote() -> Link:
         "--uid",
         str(UID),
     ]
-    shown = ["--dev-bind", "/", "/", *private_root._folders(landlock.python_folders())]
+    shown = ["--dev-bind", "/", "/", *private_root._folders(landlock.python_paths())]
     environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", SECRET_NAME: SECRET}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
     with theirs:
@@ -218,7 +218,7 @@ def shown_over_homes() -> list[str]:
 
     Never over /tmp itself, where what a program leaves is looked for: over that folder of it in which a clone lies.
     """
-    outside = [Path(one).parts for one in landlock.python_folders() if not one.startswith("/usr")]
+    outside = [Path(one).parts for one in landlock.python_paths() if not one.startswith("/usr")]
     hidden = {Path(*parts[: 3 if parts[1] == "tmp" else 2]) for parts in outside}
     covered = [word for one in sorted(hidden) for word in ("--perms", "0755", "--tmpfs", str(one))]
     return ["--dev-bind", "/", "/", *covered]

@@ -19,7 +19,9 @@ import pytest
 
 from service.server.managed_processes import Silence
 from tests.support.addresses import own_uid
+from tests.support.machine_level import machine_level
 from tests.support.served import SMALL
+from workers.sandbox.levels.capabilities import lacking
 
 pytestmark = pytest.mark.usefixtures("full_tier")
 
@@ -178,13 +180,17 @@ def test_the_first_lines_say_what_runs_get_now(serve):
     first, second = one.said.splitlines()[:2]
     assert first.endswith("Ctrl-C stops it. Now runs wait until the worker has proved its isolation.")
     (level,) = one.get("/readyz")["isolation"]["cpu"]["levels"]
+    assert level == machine_level()
     assert second.startswith(f"Runs get isolation {level} now")
     assert one.end() == 0, one.said
 
 
-def test_a_level_that_cannot_be_given_is_said_and_is_not_ready(serve):
-    one = serve(env={"BACKPROBE_ISOLATION": "gvisor", "PATH": "/nowhere"}).ready()
-    line = "a worker cannot start: backprobe worker: isolation gvisor cannot be given here: runsc is not installed"
+def test_a_level_that_cannot_be_given_is_said_and_is_not_ready(serve, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    one = serve(env={"BACKPROBE_ISOLATION": "gvisor"}).ready()
+    lacks = lacking("gvisor")
+    assert any("runsc is not installed" in lack for lack in lacks)
+    line = f"a worker cannot start: backprobe worker: isolation gvisor cannot be given here: {'; '.join(lacks)}"
     one.until(lambda: line in one.said, 120, "it was said")
     with pytest.raises(urllib.error.HTTPError) as answer:
         one.get("/readyz")

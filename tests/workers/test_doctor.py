@@ -1,5 +1,6 @@
 """What `backprobe doctor` says of this machine: each level, why not more, and whether runs have cgroups."""
 
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from store.database import migrator
 from store.database.session import Database
 from store.database.settings import StoreSettings
 from tests.support.isolation import confined
+from tests.support.machine_level import machine_level
 from workers import doctor
 from workers.sandbox.gvisor import runsc
 from workers.sandbox.levels import capabilities, cgroups
@@ -65,16 +67,17 @@ def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen
     assert "runs everything at gvisor" in capsys.readouterr().out
 
 
-def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_from_namespace(monkeypatch):
+@pytest.mark.usefixtures("sandbox")
+def test_an_interpreter_in_tmp_is_bound_after_the_private_tmp_and_hides_no_level(monkeypatch):
     from workers.sandbox.process import landlock, private_root
 
-    elsewhere = tuple(one for one in landlock.python_folders() if not one.startswith("/tmp/"))
-    monkeypatch.setattr(landlock, "python_folders", lambda: (*elsewhere, "/tmp/work/.venv"))
-    assert any("/tmp/work/.venv lies in /tmp" in one for one in capabilities.lacking("namespace"))
-    assert not any("lies in /tmp" in one for one in capabilities.lacking("process"))
-    monkeypatch.setattr(private_root.shutil, "which", lambda _: "/usr/bin/bwrap")
-    words = private_root.wrapped(["true"])
-    assert words.index("--tmpfs") < words.index("/tmp/work/.venv")
+    confined("namespace")
+    with tempfile.TemporaryDirectory(dir="/tmp") as environment:
+        Path(environment).chmod(0o755)
+        monkeypatch.setattr(landlock, "python_paths", lambda: (environment,))
+        assert capabilities.lacking("namespace") == ()
+        words = private_root.wrapped(["true"])
+        assert words.index("--tmpfs") < words.index(environment)
 
 
 @pytest.mark.usefixtures("proved")
@@ -143,6 +146,11 @@ def test_a_home_that_cannot_be_written_or_has_little_room_is_told(capsys, monkey
     monkeypatch.setattr(doctor, "LITTLE_BYTES", 1 << 62)
     assert f"The disk of {tmp_path} has " in said(str(tmp_path))
     assert str(tmp_path / "new") not in said(str(tmp_path / "new")), "it is made at the first start"
+
+
+def test_the_tests_expect_the_level_that_doctor_names(capsys):
+    doctor.examine(WorkerSettings(trust_code=True), probe=False)
+    assert f"runs everything at {machine_level()}." in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -309,7 +309,7 @@ def test_without_a_network_of_its_own_a_child_is_not_told_what_the_machine_is_co
     source = """
 import os
 from workers.sandbox.process import landlock as readable
-readable.landlock((*readable.system_folders(), *readable.python_folders()), (), apart=False)
+readable.landlock((*readable.system_folders(), *readable.python_paths()), (), apart=False)
 me = os.getpid()
 for path in (f"/proc/{me}/net/tcp", f"/proc/{me}/net/unix", f"/proc/{me}/task/{me}/net/tcp", "/proc/net/tcp"):
     try:

@@ -95,5 +95,9 @@ def _show(folder: str, root: str) -> None:
         Path(root + folder).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         Path(root + folder).symlink_to(Path(folder).readlink())
         return
-    Path(root + folder).mkdir(mode=0o755, parents=True, exist_ok=True)
+    Path(root + folder).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if Path(folder).is_dir():
+        Path(root + folder).mkdir(mode=0o755, exist_ok=True)
+    else:
+        Path(root + folder).touch()
     mount(folder, root + folder, None, BIND | READ_ONLY)

@@ -146,9 +146,12 @@ def _words(runsc: str, folder: Path) -> list[str]:
 def _write_bundle(folder: Path, command: list[str], environment: Mapping[str, str], stack: int) -> None:
     """An OCI bundle: `config.json`, and a root whose mount points are there."""
     root = folder / "rootfs"
-    outside = list(landlock.not_below(landlock.python_folders(), ("/usr",)))
-    for name in ("proc", "tmp", "dev", "sys", "etc", "usr", *(one[1:] for one in outside)):
+    outside = list(landlock.not_below(landlock.python_paths(), ("/usr",)))
+    folders = [path[1:] for path in outside if Path(path).is_dir()]
+    for name in ("proc", "tmp", "dev", "sys", "etc", "usr", *folders):
         (root / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+    for path in outside:
+        (root / path[1:]).touch()
     for file in landlock.FILES:
         if Path(file).exists():
             shutil.copyfile(file, root / file[1:])

@@ -6,6 +6,7 @@ A level that is not lacking anything here is still only a candidate: the probe d
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,26 +76,24 @@ def lacking(level: IsolationLevel, uid: int = SANDBOX_UID) -> tuple[str, ...]:
     """What this machine lacks for a level, each with what would change it; empty: nothing."""
     if level == "gvisor":
         return tuple(_lacks_second_kernel())
-    hidden = landlock.hidden(uid)
     if level == "none":
-        return tuple(_lacks_another(uid, hidden))
-    found = [*_lacks_calls_and_files(), *(_covered() if level == "namespace" else ())]
-    needs_root = level == "namespace" or hidden
-    refusal = private_root.refusal() if needs_root and sys.platform == "linux" else None
-    if refusal is not None and level == "namespace":
-        found.append(f"no private root: {refusal} (apt-get install bubblewrap; user namespaces must be allowed)")
-    elif refusal is not None:
-        found.append(
-            f"uid {uid} cannot read {hidden[0]}, and no private root shows it: {refusal}"
-            " (install Python where everybody can read it, or bubblewrap)"
-        )
+        return tuple(_lacks_python(uid))
+    found = [*_lacks_calls_and_files(), *_lacks_python(uid)]
+    refusal = private_root.refusal() if level == "namespace" and sys.platform == "linux" else None
+    if refusal is not None:
+        found.append(f"no private root: {refusal} ({private_root.remedy()})")
     return tuple(found)
 
 
-def _lacks_another(uid: int, hidden: tuple[str, ...]) -> Iterator[str]:
-    """Root's programs become another at every level, who has to read Python."""
-    if hidden and not namespaces.may_mount():
-        yield f"uid {uid} cannot read {hidden[0]}, and root may not mount (install Python where everybody can read it)"
+def _lacks_python(uid: int) -> Iterator[str]:
+    """Root's programs become another user at every level. That user must be able to read Python.
+
+    A folder closed on the way to Python is replaced by mounts, which a closed folder of Python itself cannot be.
+    """
+    if unreadable := landlock.unreadable(uid):
+        yield f"uid {uid} cannot read {unreadable[0]} (chmod -R o+rX {shlex.join(landlock.not_below(unreadable))})"
+    elif (hidden := landlock.hidden(uid)) and not namespaces.may_mount():
+        yield f"uid {uid} cannot read {hidden[0]}, and root may not mount here (chmod o+x {hidden[0]})"
 
 
 def table(uid: int = SANDBOX_UID) -> Iterator[tuple[IsolationLevel, tuple[str, ...]]]:
@@ -110,7 +109,7 @@ def _made(level: IsolationLevel, uid: int) -> Confinement:
     return Confinement(
         level=level,
         uid=unprivileged(uid),
-        private_root=apart or (level != "none" and bool(landlock.hidden(uid))),
+        private_root=apart or (level == "process" and bool(landlock.hidden(uid)) and private_root.refusal() is None),
         uids=SLOT_UIDS if level == "gvisor" or (apart and root) else 0,
         cgroups=without is None,
         no_cgroups=without or "",
@@ -118,9 +117,9 @@ def _made(level: IsolationLevel, uid: int) -> Confinement:
 
 
 def _covered() -> Iterator[str]:
-    covered = [folder for folder in landlock.python_folders() if folder.startswith("/tmp/")]  # noqa: S108 theirs
+    covered = [folder for folder in landlock.python_paths() if folder.startswith("/tmp/")]  # noqa: S108 theirs
     if covered:
-        yield f"{covered[0]} lies in /tmp, of which each run has one of its own (install Python elsewhere)"
+        yield f"{covered[0]} lies in /tmp, which gvisor replaces for each run (move it elsewhere)"
 
 
 def _lacks_second_kernel() -> Iterator[str]:

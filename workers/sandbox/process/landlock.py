@@ -43,38 +43,56 @@ _OWN: Final = (
 """Of a child's own folder in /proc, where it shares the network namespace: `net` there, and in each of `task`, lists
 every connection and listener of the machine, the worker's with its database among them."""
 
+_OF_PREFIX: Final = ("bin", "lib", "lib64", "share/zoneinfo", "pyvenv.cfg")
+"""What Python needs of its prefix. A prefix may be a home or a clone, and the rest of it is not Python's."""
+
 _PACKAGES: Final = ("backprobe", "store", "workers")
 """Of a checkout that is not installed: the packages that a child imports from."""
 
 
-def python_folders() -> tuple[str, ...]:
-    """Where this interpreter and its packages lie, links resolved and not; without what is not there."""
+def python_paths() -> tuple[str, ...]:
+    """Folders of this interpreter and its packages, and its pyvenv.cfg: those that exist, links resolved and not."""
     home = Path(str(workers.__file__)).resolve().parents[1]
-    found = {sys.prefix, sys.base_prefix, *(str(home / name) for name in _PACKAGES)}
+    prefixes = {sys.prefix, sys.base_prefix} - {"/", "/usr"}  # of the system, whose folders are listed above
+    found = {f"{prefix}/{part}" for prefix in prefixes for part in _OF_PREFIX}
+    found |= {str(home / name) for name in _PACKAGES}
     for entry in sys.path:
         path = Path(entry)
         if path.is_dir() and path.resolve() != home and path.name in ("site-packages", "dist-packages"):
             found.add(entry)
     every = {str(Path(one).resolve()) for one in found} | found
-    return tuple(sorted(one for one in every if Path(one).exists() and one not in ("/", "/usr")))
+    return tuple(sorted(path for path in every if Path(path).exists()))
 
 
 def hidden(uid: int) -> tuple[str, ...]:
     """The folders that keep this uid from the interpreter, the highest of each path; none where we are not root."""
     if os.geteuid() != 0:
         return ()
-    return tuple(dict.fromkeys(closed for folder in python_folders() if (closed := _closed(Path(folder), uid))))
+    return tuple(dict.fromkeys(closed for folder in python_paths() if (closed := _closed(Path(folder), uid))))
+
+
+def unreadable(uid: int) -> tuple[str, ...]:
+    """Return what of Python is itself closed to this uid; nothing if this process is not root's."""
+    if os.geteuid() != 0:
+        return ()
+    folder, file = stat.S_IROTH | stat.S_IXOTH, stat.S_IROTH
+    paths = [Path(path) for path in python_paths()]
+    return tuple(str(path) for path in paths if not _is_open(path, folder if path.is_dir() else file, uid))
 
 
 def _closed(folder: Path, uid: int) -> str | None:
-    for part in (*reversed(folder.parents), folder):
-        wanted = stat.S_IROTH | stat.S_IXOTH if part == folder else stat.S_IXOTH
+    """Return the highest folder on the way to this one that the uid cannot pass."""
+    for part in reversed(folder.parents):
         if not part.exists():
             return None
-        seen = part.stat()
-        if seen.st_mode & wanted != wanted and seen.st_uid != uid:
+        if not _is_open(part, stat.S_IXOTH, uid):
             return str(part)
     return None
+
+
+def _is_open(folder: Path, wanted: int, uid: int) -> bool:
+    found = folder.stat()
+    return found.st_mode & wanted == wanted or found.st_uid == uid
 
 
 def seen_by(uid: int) -> None:
@@ -84,7 +102,7 @@ def seen_by(uid: int) -> None:
         OSError: it may not mount.
     """
     if closed := hidden(uid):
-        namespaces.show(tuple(not_below(python_folders())), tuple(not_below(closed)))
+        namespaces.show(tuple(not_below(python_paths())), tuple(not_below(closed)))
 
 
 def system_folders() -> tuple[str, ...]:
@@ -138,7 +156,7 @@ def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bo
     ) as rules:
         own = f"/proc/{os.getpid()}"
         for folder in (*folders, *((own,) if apart else ())):
-            rules.allow_path(folder, read)
+            rules.allow_path(folder, read if Path(folder).is_dir() else AccessFS.READ_FILE)
         for name in () if apart else _OWN:
             rules.allow_path(f"{own}/{name}", read if name in ("fd", "fdinfo") else AccessFS.READ_FILE)
         for file in (*FILES, *(("/etc/hosts",) if sockets else ())):

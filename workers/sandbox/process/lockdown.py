@@ -128,7 +128,7 @@ def own_namespaces(around: Surroundings) -> None:
 
 def own_mounts(around: Surroundings) -> None:
     """A private /tmp of the size asked for, /proc of the own pid namespace, a loopback device."""
-    namespaces.fresh_mounts(around.order.file_bytes)
+    namespaces.fresh_mounts(around.order.file_bytes, landlock.not_below(around.folders))
     namespaces.loopback_up()
     socket.sethostname("localhost")  # of this run alone: gloo looks its own name up
 

@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import resource
 import signal
 import socket
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -26,6 +27,7 @@ _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
 
 READ_ONLY, NOSUID, NODEV, NOEXEC, BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 0x40000
 _DETACH: Final = 2
+_MOUNT_SETATTR, _MOUNT_ATTR_RDONLY, _AT_FDCWD, _AT_RECURSIVE = 442, 1, -100, 0x8000
 
 _BYTES_PER_FILE: Final = 16 << 10
 _LEAST_FILES: Final = 256
@@ -72,19 +74,25 @@ def enter(zygote: int, slot_uid: int = 0, place: Callable[[], None] | None = Non
     orphans.die_with(0)  # how a parent outside the pid namespace is seen
 
 
-def fresh_mounts(disk_bytes: int) -> None:
+def fresh_mounts(disk_bytes: int, shown: Iterable[str] = ()) -> None:
     """A private /tmp and /dev/shm on one tmpfs of this size, /proc of this pid namespace, no list of PCI devices.
+
+    Args:
+        shown: What Python needs. The part of it that lies in /tmp or /dev/shm is mounted there again.
 
     Raises:
         OSError: a mount was refused.
     """
     mount("none", "/", None, _REC | _PRIVATE)
+    shown = tuple(shown)
+    opened = {place: _open_below(place, shown) for place in ("/dev/shm", "/tmp")}  # noqa: S108 mount points
     size = f"size={max(disk_bytes, 1)},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=0755"
     mount("tmpfs", "/tmp", "tmpfs", NOSUID | NODEV | NOEXEC, size)  # noqa: S108 a mount point, not a file
     read_only = 0 if disk_bytes else READ_ONLY
     for inside, place in (("/tmp/shm", "/dev/shm"), ("/tmp/tmp", "/tmp")):  # noqa: S108 as above
         os.mkdir(inside, 0o700)  # noqa: PTH102 before a Path could do more
         mount(inside, place, None, BIND)
+        _mount_again(place, opened[place])
         if read_only:
             mount("none", place, None, BIND | 0x20 | READ_ONLY | NOSUID | NODEV | NOEXEC)
     if Path("/sys/bus/pci/devices").is_dir():  # gloo lists it and reads each entry
@@ -118,15 +126,41 @@ def show(folders: Iterable[str], closed: Iterable[str]) -> None:
     _unshare(_NEWNS)
     mount("none", "/", None, _REC | _PRIVATE)
     for top in closed:
-        inside = [one for one in folders if one.startswith(f"{top}/")]
-        opened = [os.open(one, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for one in inside]
+        opened = _open_below(top, folders)
         mount("tmpfs", top, "tmpfs", NOSUID | NODEV, "size=1m,mode=0755")
-        for folder, descriptor in zip(inside, opened, strict=True):
-            for part in [*(one for one in reversed(Path(folder).parents) if one.is_relative_to(top)), Path(folder)]:
-                part.mkdir(exist_ok=True)
-                part.chmod(0o755)  # whatever our umask is
-            mount(f"/proc/self/fd/{descriptor}", folder, None, BIND | _REC)
-            os.close(descriptor)
+        _mount_again(top, opened)
+        _make_read_only(top)
+
+
+def _open_below(top: str, paths: Iterable[str]) -> dict[str, int]:
+    """Open what lies below `top`, which is about to be covered; descriptors by path."""
+    below = [path for path in paths if path.startswith(f"{top}/")]
+    return {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in below}
+
+
+def _mount_again(top: str, opened: Mapping[str, int]) -> None:
+    """Mount opened folders and files at their paths in `top`, which has been covered, and close them."""
+    for path, descriptor in opened.items():
+        source, target = f"/proc/self/fd/{descriptor}", Path(path)
+        parents = [parent for parent in reversed(target.parents) if Path(top) in parent.parents]
+        for folder in (*parents, target) if Path(source).is_dir() else parents:
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o755)  # whatever our umask is
+        target.touch()
+        mount(source, path, None, BIND | _REC)
+        os.close(descriptor)
+
+
+def _make_read_only(top: str) -> None:
+    """Make the mount at `top` and every mount below it read-only.
+
+    Raises:
+        OSError: the kernel refused. Linux before 5.12, where only level `none` is possible, has no such call: ignored.
+    """
+    attributes = struct.pack("4Q", _MOUNT_ATTR_RDONLY, 0, 0, 0)
+    result = _LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, top.encode(), _AT_RECURSIVE, attributes, len(attributes))
+    if result < 0 and ctypes.get_errno() != errno.ENOSYS:
+        _checked(result, f"mount {top} read-only")
 
 
 def may_mount() -> bool:

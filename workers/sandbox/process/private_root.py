@@ -6,14 +6,24 @@ libraries, a minimal /dev, an own /proc and an empty /tmp; no /etc but a name fo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 import workers
 from workers.sandbox.process import landlock
+
+_SETTINGS: Final = Path("/proc/sys")
+_USER_NAMESPACES: Final = (
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel/unprivileged_userns_clone", "0", "1"),
+    ("user/max_user_namespaces", "0", "10000"),
+)
+"""Settings that keep bubblewrap from a user namespace: the value that refuses, and one that allows."""
 
 
 def wrapped(command: list[str]) -> list[str]:
@@ -33,7 +43,7 @@ def wrapped(command: list[str]) -> list[str]:
         "--die-with-parent",
         *_system(),
         *("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 its own
-        *_folders(landlock.python_folders()),  # last: an interpreter may lie in /tmp, and would be covered
+        *_folders(landlock.python_paths()),  # last: an interpreter may lie in /tmp, and would be covered
         *("--remount-ro", "/"),
         "--",
         *command,
@@ -53,6 +63,17 @@ def refusal() -> str | None:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return None if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()[-300:]
+
+
+def remedy() -> str:
+    """Return the command that most likely makes a private root possible here."""
+    if shutil.which("bwrap") is None:
+        return "apt-get install bubblewrap"
+    for setting, refusing, allowing in _USER_NAMESPACES if os.geteuid() else ():  # root needs none for this
+        with contextlib.suppress(OSError):
+            if (_SETTINGS / setting).read_text("ascii").strip() == refusing:
+                return f"sysctl -w {setting.replace('/', '.')}={allowing}"
+    return "allow user namespaces and mounts: in a container, start it with --cap-add SYS_ADMIN"
 
 
 def _system() -> Iterable[str]:

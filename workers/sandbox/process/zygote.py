@@ -75,7 +75,7 @@ class Zygote:
         self._level: IsolationLevel = level
         self._calls, self._more_calls = calls, more_calls
         landlock.landlock_abi()
-        self._folders = () if level == "none" else (*landlock.system_folders(), *landlock.python_folders())
+        self._folders = () if level == "none" else (*landlock.system_folders(), *landlock.python_paths())
         self._scratch = Scratch()
         self._children: dict[int, Child] = {}
         self._reaped: list[tuple[int, float, Ended]] = []
@@ -286,7 +286,7 @@ def main() -> NoReturn:
     if words.uid is not None:
         if words.level == "namespace":
             namespaces.uncovered_proc()
-        elif words.level == "none":
+        elif words.level in ("none", "process"):
             landlock.seen_by(words.uid)
         orphans.become(words.uid)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
