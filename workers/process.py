@@ -18,7 +18,7 @@ from celery.exceptions import SecurityWarning
 
 from store.access.secret import server_secret
 from store.database import migrator
-from store.database.session import Database, cause_of, is_unavailable
+from store.database.session import Database, refusal
 from store.database.settings import QUEUES, StoreSettings
 from store.runs import lifecycle
 from store.telemetry import logs
@@ -116,8 +116,8 @@ def open_database(store: StoreSettings, *, told: bool = False) -> Database:
     try:
         current = migrator.at_head(store.database_url)
     except Exception as error:
-        why = cause_of(error) if is_unavailable(error) else type(error).__name__
-        raise CannotStart(f"the database does not answer ({why}): look at BACKPROBE_DATABASE_URL") from error
+        why = f"the database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL"
+        raise CannotStart(refusal(error) or why) from error
     if not current:
         raise CannotStart("the database does not have this version's schema: run `backprobe migrate` first")
     return Database(store.database_url, told=told)

@@ -94,13 +94,16 @@ def migrated(settings: StoreSettings) -> None:
         CannotServe: it is newer than this code, or does not answer.
     """
     from store.database import migrator
-    from store.database.session import cause_of
+    from store.database.missing_module import missing_module
+    from store.database.session import cause_of, is_damaged, refusal
 
     try:
         migrator.upgrade(settings.database_url)
     except migrator.DatabaseTooNew as error:
         raise CannotServe(f"{error} Upgrade Backprobe, or name another --home.") from None
     except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
+        if is_damaged(error) or missing_module(error) is not None:
+            raise CannotServe(f"{refusal(error)}.") from None
         where = "the database" if settings.database_url.startswith("sqlite") else "BACKPROBE_DATABASE_URL"
         raise CannotServe(f"Cannot migrate {where}: {cause_of(error)}") from None
 
@@ -112,13 +115,13 @@ def check_migrated(settings: StoreSettings) -> None:
         CannotServe: it is not, or it does not answer.
     """
     from store.database import migrator
-    from store.database.session import cause_of, is_unavailable
+    from store.database.session import refusal
 
     try:
         current = migrator.at_head(settings.database_url)
     except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
-        why = cause_of(error) if is_unavailable(error) else type(error).__name__
-        raise CannotServe(f"The database does not answer ({why}): look at BACKPROBE_DATABASE_URL.") from None
+        why = f"the database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL"
+        raise CannotServe(f"{refusal(error) or why}.") from None
     if not current:
         raise CannotServe("The database does not have this version's schema: run `backprobe migrate` first.")
 

@@ -139,8 +139,9 @@ def _copy_sqlite(source: Path, target: Path, told: Told) -> None:
             reading.execute("BEGIN")
             reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
             reading.backup(writing, pages=PAGES, progress=progress, sleep=0.001)
-    except sqlite3.Error as error:
-        raise CannotBackUp(f"{source} cannot be copied to {target.parent}: {error}") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: SQLite's message quotes a damaged schema
+        why = error if isinstance(error, sqlite3.Error) else "malformed database schema"
+        raise CannotBackUp(f"{source} cannot be copied to {target.parent}: {why}") from None
 
 
 def _checked(path: Path) -> str:

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.support.databases import migrated_sqlite
+
 
 @pytest.fixture
 def key(plain_site, capsys):
@@ -126,6 +128,27 @@ def test_each_command_says_in_one_line_that_its_database_is_away(tmp_path):
         assert said.startswith("backprobe"), (command, said)
         assert "refused" in said, (command, said)
         assert "hush" not in said, (command, said)
+
+
+DAMAGES = {
+    "no database": lambda _: b"this is not a database\n" * 4000,
+    "cut off": lambda whole: whole[: len(whole) // 2],
+    "pages overwritten": lambda whole: whole[: 3 * 4096] + b"\xa5" * (len(whole) - 3 * 4096),
+    "schema not UTF-8": lambda whole: whole.replace(b"CREATE TABLE tenant", b"CREATE T\xff\xff\xff\xff tenant"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_command_says_in_one_line_that_its_sqlite_file_is_damaged(tmp_path, damage):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "secret").write_bytes(b"s" * 32)
+    (home / "backprobe.db").write_bytes(DAMAGES[damage](migrated_sqlite()))
+    for command, (code, said) in said_by_each(tmp_path).items():
+        assert code in {2, 3}, (command, said)
+        assert len(said.splitlines()) == 1, (command, said)
+        assert said.startswith("backprobe"), (command, said)
+        assert "damaged" in said or command == "backup FILE", (command, said)
 
 
 @pytest.mark.parametrize(
