@@ -65,6 +65,8 @@ def _worker(arguments: argparse.Namespace) -> int:
         return _with_database("worker", _worker_is_alive)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
+    if settings.executor is None and (missing := _missing_torch()) is not None:
+        return _failed(f"backprobe worker: {missing}")
     try:
         supervisor = supervisor_for(settings, arguments.queue)
     except CannotConfine as error:
@@ -154,6 +156,8 @@ def _executor(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return 0 if boot.executor_answers(str(path)) else _failed(f"no executor answers at {path}")
     logs.to_stderr()
+    if (missing := _missing_torch()) is not None:
+        return _failed(f"backprobe executor: {missing}")
     try:
         confined = executor_confinement(settings, arguments.queue)
     except CannotConfine as error:
@@ -162,6 +166,15 @@ def _executor(arguments: argparse.Namespace) -> int:
     devices, fraction = (settings.visible_devices, settings.gpu_memory_fraction) if gpu else ("", None)
     service.run(path, devices, confined, fraction, further=settings.warm_further)
     return 0
+
+
+def _missing_torch() -> str | None:
+    """Say that torch is not installed; None: it is. Without it no warm process starts."""
+    from importlib.util import find_spec
+
+    from store.database.missing_module import describe_missing
+
+    return describe_missing("torch") if find_spec("torch") is None else None
 
 
 def doctor(subparsers: Any) -> None:

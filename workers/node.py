@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from store.admin import workers
+from store.database.missing_module import describe_class
 from store.database.session import Database
 from store.runs import lifecycle
 from store.telemetry.spans import Spans
@@ -151,7 +152,7 @@ class Node:
         try:
             self._publish(queue)
         except Exception as error:  # noqa: BLE001 - whatever a broker raises, the run waits in the database
-            _log.warning("wake-up not published: %s", type(error).__name__)
+            _log.warning("wake-up not published: %s", describe_class(error))
 
     def drain(self, seconds: float) -> None:
         """Take no more runs; give those in hand so long, then hand them back. A second call does it at once."""

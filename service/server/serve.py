@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from service.process.address import is_loopback, listen
 from service.process.home import CannotServe, ServeLock, make_writable, private_files, refuse_networked
+from service.process.required_modules import check_modules
 from service.server.managed_processes import DRAIN_SECONDS, Children, Silence
 from service.settings import Settings, children_environment
 from store.database.settings import StoreSettings
@@ -80,11 +81,23 @@ def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
 
 
 def _checked(read: Callable[[], T]) -> T:
-    """Settings, or the one line that says which variable is wrong."""
+    """Return the settings.
+
+    Raises:
+        CannotServe: a variable or the secret is wrong, or the database cannot be asked; one line says which.
+    """
+    from store.database.session import refusal
+
     try:
         return read()
     except ValueError as error:
         raise CannotServe(f"{error}.") from None
+    except OSError as error:
+        raise CannotServe(f"The home cannot be used: {error.strerror}: {error.filename}.") from None
+    except Exception as error:
+        if (why := refusal(error)) is None:
+            raise
+        raise CannotServe(f"{why}.") from None
 
 
 def migrated(settings: StoreSettings) -> None:
@@ -199,6 +212,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
         refuse_networked(store.home)
     lock = ServeLock(store.home)
     settings = _checked(lambda: Settings.from_environment(home=wanted.home))
+    check_modules(settings)
     listening = listen_checked(wanted.host, wanted.port, settings.api_key)
     url = _url(wanted.host, listening.getsockname()[1])
     lock.tell(url)
@@ -273,6 +287,7 @@ def run_api(host: str, port: int, home: Path | None) -> int:
         make_writable(store.home)
         check_migrated(store)
         settings = _checked(lambda: Settings.from_environment(home=home))
+        check_modules(settings)
         listening = listen_checked(host, port, settings.api_key)
     except CannotServe as error:
         say(f"backprobe: {error}")

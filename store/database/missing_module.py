@@ -13,6 +13,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "psycopg": "postgres",
     "redis": "redis",
     "requests": "oidc",
+    "torch": "torch",
 }
 """By top-level module: the extra of this distribution that installs it."""
 

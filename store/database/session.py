@@ -102,8 +102,8 @@ def refusal(error: BaseException) -> str | None:
     """What a command says, in one line, of a database that it cannot use; None: the error is a bug of ours."""
     if is_damaged(error):
         return (
-            f"the SQLite database file is damaged ({cause_of(error)}): stop the service, move the file and its -wal and "
-            "-shm files away, and restore a backup with `backprobe restore`"
+            f"the SQLite database file is damaged ({cause_of(error)}): stop the service, move the file and its -wal "
+            "and -shm files away, and restore a backup with `backprobe restore`"
         )
     if is_unavailable(error):
         return f"the database does not answer ({cause_of(error)}): look at BACKPROBE_DATABASE_URL and --home"
