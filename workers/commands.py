@@ -27,7 +27,7 @@ def worker(subparsers: Any) -> None:
     parser = subparsers.add_parser("worker", help="execute runs of a queue")
     parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="which runs to take (default: cpu)")
     parser.add_argument(
-        "--concurrency", type=_positive, metavar="N", help="runs at once (default: 2 per core; 1 on the gpu queue)"
+        "--concurrency", type=_positive, metavar="N", help="runs at once (default: 2 per core that programs may use; 1 on the gpu queue)"
     )
     parser.add_argument("--check", action="store_true", help="exit with 0 if a worker of this host is alive")
     parser.set_defaults(run=_worker)
@@ -75,7 +75,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         from workers import process
 
         process.log_to_stderr()
-        count = slots(arguments.concurrency, arguments.queue, settings.isolation)
+        count = slots(arguments.concurrency, arguments.queue, settings.isolation, cpus=_cpus(settings))
         try:
             return process.serve_worker(_stores(), settings, arguments.queue, count, supervisor)
         except process.CannotStart as error:
@@ -166,6 +166,15 @@ def _executor(arguments: argparse.Namespace) -> int:
     devices, fraction = (settings.visible_devices, settings.gpu_memory_fraction) if gpu else ("", None)
     service.run(path, devices, confined, fraction, further=settings.warm_further)
     return 0
+
+
+def _cpus(settings: WorkerSettings) -> float:
+    """Return the processors that programs of this worker may use: the executor's, if they run in another container."""
+    from workers.sandbox.levels.usable_cpus import usable_cpus
+    from workers.sandbox.remote.boot import executor_cpus
+
+    found = None if settings.executor is None else executor_cpus(settings.executor)
+    return usable_cpus() if found is None else found
 
 
 def _missing_torch() -> str | None:

@@ -38,6 +38,7 @@ WANT_ZYGOTE: Final = b"zygote"
 CHECK: Final = b"check"
 OK: Final = b"ok"
 OFFER: Final = b"offer"
+CPUS: Final = b"cpus"
 """What is said on an executor's socket before anything else."""
 
 
@@ -198,6 +199,16 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
             time.sleep(0.2)
         except msgspec.DecodeError as error:
             raise OSError(f"the executor at {path} does not say how it confines programs: {error}") from None
+
+
+def executor_cpus(path: str) -> float | None:
+    """Return the processors that an executor may use; None: it does not say."""
+    try:
+        with _connected(path) as connection:
+            connection.send(CPUS)
+            return float(connection.recv(64))
+    except (OSError, ValueError):
+        return None
 
 
 def _connected(path: str) -> socket.socket:
