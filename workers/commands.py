@@ -27,7 +27,10 @@ def worker(subparsers: Any) -> None:
     parser = subparsers.add_parser("worker", help="execute runs of a queue")
     parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="which runs to take (default: cpu)")
     parser.add_argument(
-        "--concurrency", type=_positive, metavar="N", help="runs at once (default: 2 per core that programs may use; 1 on the gpu queue)"
+        "--concurrency",
+        type=_positive,
+        metavar="N",
+        help="runs at once (default: 2 per core that programs may use; 1 on the gpu queue)",
     )
     parser.add_argument("--check", action="store_true", help="exit with 0 if a worker of this host is alive")
     parser.set_defaults(run=_worker)

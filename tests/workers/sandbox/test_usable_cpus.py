@@ -54,4 +54,3 @@ def test_the_affinity_counts_where_no_group_limits(machine, monkeypatch):
 def test_a_file_that_says_nothing_limits_nothing(tmp_path, text):
     (tmp_path / "cpu.max").write_text(text)
     assert read_limit(tmp_path / "cpu.max") is None
-
