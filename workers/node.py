@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from store.admin import workers
+from store.admin.worker_tally import COUNTS
 from store.database.missing_module import describe_class
 from store.database.session import Database
 from store.runs import lifecycle
@@ -83,6 +84,8 @@ class Node:
         self.id = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.keeper = Keeper(database, self._beat)
         self.feeds = Feeds(database)
+        self._counted_before: Counter[str] = Counter()
+        """What supervisors have counted that were replaced."""
         self.draining = threading.Event()
         self._beat_at = 0.0
         self._offers: tuple[str, ...] = ()
@@ -209,6 +212,7 @@ class Node:
         self._not_better = None
         with self._swapping:
             old, self.supervisor, self._swapped = self.supervisor, one, True
+            self._counted_before += _counts_of(old)
             idle = not self._lent[old]
         _log.warning("isolation %s can be given now, and every run gets it", level)
         self._offer(found[0], found[1:])
@@ -262,6 +266,12 @@ class Node:
         if first:
             self.wake(self.queue)
 
+    def _counts(self) -> dict[str, int]:
+        """Count what `store.admin.worker_tally` adds up, from the start of this worker on."""
+        with self._swapping:
+            found = self._counted_before + _counts_of(self.supervisor)
+        return {name: found[name] for name in COUNTS}
+
     def _missing(self) -> list[str]:
         return [*self.supervisor.missed, *([self._not_better] if self._not_better is not None else [])]
 
@@ -281,8 +291,18 @@ class Node:
             slots=self.slots,
             busy=self.keeper.held,
             draining=self.draining.is_set(),
-            probe={**self._probe, "sandbox": state, "why": wrong, "missed": self._missing()},
+            probe={
+                **self._probe,
+                "sandbox": state,
+                "why": wrong,
+                "missed": self._missing(),
+                "counts": self._counts(),
+            },
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)
         self._beat_at = now
+
+
+def _counts_of(supervisor: Supervisor) -> Counter[str]:
+    return Counter(oom_kills=supervisor.oom_kills, warm_losses=supervisor.warm_losses)

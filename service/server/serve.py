@@ -224,6 +224,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     from service.process.readiness import announce
 
     server, shared = start_web(settings, listening, lambda: children.unstarted("worker"))
+    shared.metrics.restarts = children.restarts
     waits = "runs wait until the worker has proved its isolation" if wanted.workers else "runs wait for a worker"
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it. Now {waits}.")
     announcing = threading.Thread(target=announce, args=(shared, say, stop), name="announcing", daemon=True)

@@ -39,6 +39,7 @@ CHECK: Final = b"check"
 OK: Final = b"ok"
 OFFER: Final = b"offer"
 CPUS: Final = b"cpus"
+OOM_KILLS: Final = b"oom-kills"
 """What is said on an executor's socket before anything else."""
 
 
@@ -203,9 +204,18 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
 
 def executor_cpus(path: str) -> float | None:
     """Return the processors that an executor may use; None: it does not say."""
+    return _ask_number(path, CPUS)
+
+
+def executor_oom_kills(path: str) -> int:
+    """Return how many processes of an executor's container the kernel has killed for want of memory; 0: unknown."""
+    return int(_ask_number(path, OOM_KILLS) or 0)
+
+
+def _ask_number(path: str, question: bytes) -> float | None:
     try:
         with _connected(path) as connection:
-            connection.send(CPUS)
+            connection.send(question)
             return float(connection.recv(64))
     except (OSError, ValueError):
         return None
