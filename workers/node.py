@@ -212,7 +212,7 @@ class Node:
         self._not_better = None
         with self._swapping:
             old, self.supervisor, self._swapped = self.supervisor, one, True
-            self._counted_before += _counts_of(old)
+            self._counted_before += old.counts
             idle = not self._lent[old]
         _log.warning("isolation %s can be given now, and every run gets it", level)
         self._offer(found[0], found[1:])
@@ -269,7 +269,7 @@ class Node:
     def _counts(self) -> dict[str, int]:
         """Count what `store.admin.worker_tally` adds up, from the start of this worker on."""
         with self._swapping:
-            found = self._counted_before + _counts_of(self.supervisor)
+            found = self._counted_before + self.supervisor.counts
         return {name: found[name] for name in COUNTS}
 
     def _missing(self) -> list[str]:
@@ -291,18 +291,8 @@ class Node:
             slots=self.slots,
             busy=self.keeper.held,
             draining=self.draining.is_set(),
-            probe={
-                **self._probe,
-                "sandbox": state,
-                "why": wrong,
-                "missed": self._missing(),
-                "counts": self._counts(),
-            },
+            probe=self._probe | {"sandbox": state, "why": wrong, "missed": self._missing(), "counts": self._counts()},
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)
         self._beat_at = now
-
-
-def _counts_of(supervisor: Supervisor) -> Counter[str]:
-    return Counter(oom_kills=supervisor.oom_kills, warm_losses=supervisor.warm_losses)

@@ -10,7 +10,8 @@ from typing import Final
 
 from store.admin.figures import Figure, figures
 from store.database import migrator
-from store.database.session import Database, is_damaged, is_unavailable, refusal
+from store.database.damage import is_damaged
+from store.database.session import Database, is_unavailable, refusal
 
 WAIT_SECONDS: Final = 600.0
 """A run that a worker could take has waited too long after this."""

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from store.admin.workers import WorkerNode
 
@@ -44,7 +44,7 @@ class WorkerTally:
 
     def __init__(self) -> None:
         self._so_far = WorkersSoFar()
-        self._known: dict[str, Mapping[str, int]] | None = None
+        self._known: Mapping[str, Mapping[str, int]] | None = None
         """The last counts of each worker that was alive at the last look; None: no look yet."""
         self._looking = threading.Lock()
 
@@ -67,5 +67,5 @@ class WorkerTally:
 
 
 def _counts_of(node: WorkerNode) -> dict[str, int]:
-    found = node.probe.get("counts") or {}
+    found: Mapping[str, Any] = node.probe.get("counts") or {}
     return {name: int(found.get(name, 0)) for name in COUNTS}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from store.database.damage import count_pages, is_damaged
 from store.database.missing_module import describe_missing, missing_module
 from store.database.settings import with_driver
 from store.database.text import json_text, json_value
@@ -55,17 +56,6 @@ _log: Final = logging.getLogger(__name__)
 _SCHEMA_MISSING: Final = ("no such table", "no such column")
 _SQLSTATES: Final = frozenset({"42P01", "42703", "25006"})
 """PostgreSQL: undefined table, undefined column, a standby that takes no writes."""
-
-_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_PRIMARY_CODE: Final = 0xFF
-"""SQLite's extended result codes carry the primary code in their lowest byte."""
-
-
-def is_damaged(error: BaseException) -> bool:
-    """Return True if SQLite reports that its file is malformed or is no database."""
-    raised = getattr(error, "orig", None) or error
-    code = getattr(raised, "sqlite_errorcode", None)
-    return isinstance(raised, sqlite3.Error) and code is not None and code & _PRIMARY_CODE in _DAMAGED
 
 
 def is_unavailable(error: BaseException) -> bool:
@@ -267,21 +257,6 @@ def _parsed(url: str) -> sa.URL:
         raise Unusable(str(error)) from None
 
 
-def _count_pages(connection: sqlite3.Connection) -> int:
-    """Return the pages of a SQLite file. This is the first statement of a connection, so it reads the schema.
-
-    Raises:
-        sqlite3.DatabaseError: the file is damaged.
-    """
-    try:
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    except UnicodeDecodeError:  # of SQLite's message, which quotes the damaged schema
-        damaged = sqlite3.DatabaseError("malformed database schema")
-        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-        raise damaged from None
-    return pages
-
-
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     if not url.database or url.database == ":memory:":
         raise Unusable("a SQLite database must be a file: several connections share it")
@@ -297,7 +272,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
 
     def opened(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
-        if _count_pages(connection) == 0:
+        if count_pages(connection) == 0:
             connection.execute(
                 "PRAGMA auto_vacuum=incremental"
             )  # later it waits for a VACUUM, and takes the write lock

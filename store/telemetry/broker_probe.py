@@ -8,10 +8,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from kombu.connection import Connection
-from kombu.utils.url import maybe_sanitize_url
+from kombu.utils import url as kombu_url
 
 from store.database.missing_module import describe_missing, missing_module
 from store.database.settings import StoreSettings, celery_settings
@@ -40,7 +40,8 @@ class BrokerFailure:
 
 def describe_failure(url: str, error: BaseException) -> BrokerFailure:
     """Describe an error that a connection to the broker at `url` has raised."""
-    broker = f"the broker {maybe_sanitize_url(url)}"
+    shown: Any = cast("Any", kombu_url).maybe_sanitize_url(url)
+    broker = f"the broker {shown}"
     module = missing_module(error)
     if module is not None:
         return BrokerFailure(text=f"{broker} cannot be used: {describe_missing(module)}", missing_module=module)

@@ -21,13 +21,14 @@ from tests.support.addresses import free_port, own_uid
 from tests.support.processes import Processes
 from tests.support.resources import ROOT, lack
 
+USERS_OWN = "the user's own"
 NEEDS = {
     "backprobe.capture": "torch",
     "backprobe.cli.audit.remote": "client",
     "backprobe.cli.audit.remote_trials": "client",
     "backprobe.client": "client",
-    "backprobe.integrations.lightning": "the user's own",
-    "backprobe.integrations.transformers": "the user's own",
+    "backprobe.integrations.lightning": USERS_OWN,
+    "backprobe.integrations.transformers": USERS_OWN,
     "backprobe.language_server": "lsp",
     "backprobe.mcp_server": "mcp",
     "backprobe.notebook": "notebook",
@@ -37,8 +38,13 @@ NEEDS = {
 }
 """By the beginning of a module's name: the extra without which it cannot be imported."""
 
-TORCH_TOO = ("workers.sandbox.gpu.oneshot", "workers.sandbox.gvisor.guest", "workers.sandbox.process")
-"""Modules of warm processes and of programs, which import torch besides."""
+TORCH_TOO = (
+    "backprobe.notebook",
+    "workers.sandbox.gpu.oneshot",
+    "workers.sandbox.gvisor.guest",
+    "workers.sandbox.process",
+)
+"""Modules that capture in their own process, and those of warm processes: they import torch besides."""
 
 OTHERS = {
     "postgres": ("psycopg", "psycopg_binary", "sqlalchemy.dialects.postgresql.psycopg"),
@@ -66,7 +72,7 @@ OF_USERS = {
 
 ENVIRONMENTS = (
     "", "torch", "service", "workers", "service,postgres", "workers,redis", "service,oidc", "service,otel",
-    "service,parquet", "notebook", "client", "lsp", "mcp",
+    "service,parquet", "torch,notebook", "client", "lsp", "mcp",
 )  # fmt: skip
 
 LOOK = """\
@@ -199,7 +205,7 @@ def test_all_extras_import_every_module_and_run_a_snippet_over_files_redis_and_r
     environment, empty_postgres_url, redis_url, rabbitmq_url, open_folder
 ):
     python = environment("all")
-    extras = sorted({*OTHERS, *(extra for needs in NEEDS.values() for extra in needs.split(" or "))})
+    extras = sorted({*OTHERS, *(extra for needs in NEEDS.values() for extra in needs.split(" or "))} - {USERS_OWN})
     found = look(python, extras, [module for modules in OTHERS.values() for module in modules])
     assert found == {"failed": {}, "absent": [], "has": []}
     stacks = {

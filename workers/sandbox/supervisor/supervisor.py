@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, Self
@@ -104,6 +105,11 @@ class Supervisor:
     def warm_losses(self) -> int:
         """How many warm processes ended without being asked to, or did not start."""
         return self._watch.pool.losses
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return both by name, as `store.admin.worker_tally` takes them."""
+        return Counter(oom_kills=self.oom_kills, warm_losses=self.warm_losses)
 
     @property
     def devices(self) -> tuple[str, ...]:
