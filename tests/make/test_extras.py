@@ -21,6 +21,9 @@ from tests.support.addresses import free_port, own_uid
 from tests.support.processes import Processes
 from tests.support.resources import ROOT, lack
 
+pytestmark = pytest.mark.timeout(1200)
+"""An environment with torch takes minutes on a busy machine, to install and to remove."""
+
 USERS_OWN = "the user's own"
 NEEDS = {
     "backprobe.capture": "torch",
@@ -214,12 +217,12 @@ def test_all_extras_import_every_module_and_run_a_snippet_over_files_redis_and_r
         "rabbitmq": {"BACKPROBE_BROKER_URL": rabbitmq_url},
     }
     for name, environ in stacks.items():
-        run = result_of_a_run(python, open_folder / name.replace(" ", "-"), environ)
-        assert (run["status"], run["findings"]["error"]) == ("succeeded", 1), (name, run)
+        status, codes = result_of_a_run(python, open_folder / name.replace(" ", "-"), environ)
+        assert (status, codes) == ("succeeded", ["BP101"]), name
 
 
-def result_of_a_run(python: Path, folder: Path, environ: dict[str, str]) -> dict:
-    """Start `backprobe serve` of that environment, submit a snippet, and return the run when it has ended."""
+def result_of_a_run(python: Path, folder: Path, environ: dict[str, str]) -> tuple[str, list[str]]:
+    """Start `backprobe serve` of that environment, submit a snippet, and return its status and findings at its end."""
     folder.mkdir(mode=0o755)
     processes, port = Processes(folder), free_port()
     url = f"http://127.0.0.1:{port}"
@@ -236,7 +239,9 @@ def result_of_a_run(python: Path, folder: Path, environ: dict[str, str]) -> dict
             now = _answer(f"{url}/v1/runs/{run['id']}")
             return now if now and now["ended"] else None
 
-        return processes.until(ended, "the run has ended", 180)
+        status = processes.until(ended, "the run has ended", 180)["status"]
+        findings = _answer(f"{url}/v1/runs/{run['id']}/findings")
+        return status, [finding["rule"]["code"] for finding in (findings or {"items": []})["items"]]
     finally:
         for process in processes.started:
             processes.stop(process)
