@@ -3,7 +3,9 @@
 #
 # torch: on a machine without GPUs build with the address of an index of CPU builds, which saves some GB:
 #   docker compose build --build-arg PIP_EXTRA_INDEX_URL=<its address>
-FROM python:3.11-slim AS build
+# The base is named by digest; a newer one: docker buildx imagetools inspect python:3.11-slim
+ARG PYTHON_IMAGE=python:3.11-slim@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7
+FROM ${PYTHON_IMAGE} AS build
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 WORKDIR /build
@@ -21,7 +23,7 @@ ENV BACKPROBE_BUILD_REQUIRE=assets
 RUN python -m venv /opt/backprobe \
     && /opt/backprobe/bin/pip install --no-cache-dir --only-binary :all: -c constraints.txt '.[all]'
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 # The interpreter and its packages belong to root and are read-only for the user who runs them.
 COPY --from=build /opt/backprobe /opt/backprobe
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin backprobe

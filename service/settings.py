@@ -93,9 +93,10 @@ class Settings:
         """Read the environment; makes the home and the secret in it where they are missing.
 
         Raises:
-            OSError: the home cannot be written.
-            ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS,
-                BACKPROBE_MOST_QUEUED, BACKPROBE_TENANT_THREADS or BACKPROBE_RECORDER_LEASE_SECONDS.
+            OSError, sqlalchemy.exc.DBAPIError: as of `server_secret`.
+            ValueError: as of `StoreSettings`, `server_secret`, `RateLimits`, `OidcSettings`; a wrong
+                BACKPROBE_CORS_ORIGINS, BACKPROBE_MOST_QUEUED, BACKPROBE_TENANT_THREADS or
+                BACKPROBE_RECORDER_LEASE_SECONDS.
         """
         store = StoreSettings.from_environment(environ, home)
         store.make_home()

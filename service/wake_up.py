@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from celery import Celery
 
+from store.database.missing_module import describe_class
 from store.database.settings import EXECUTE_NEXT, QUEUES, WAKE_UP_SECONDS, celery_settings
 
 if TYPE_CHECKING:
@@ -77,6 +78,6 @@ class Wakeups:
                 )
             except Exception as error:  # noqa: BLE001 - whatever a broker raises, the run is already stored
                 self.failed += 1
-                log.warning("wake-up not published: %s (failure %d)", type(error).__name__, self.failed)
+                log.warning("wake-up not published: %s (failure %d)", describe_class(error), self.failed)
             else:
                 self.published += 1

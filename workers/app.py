@@ -8,6 +8,7 @@ from typing import Final
 
 from celery import Celery
 
+from store.database.missing_module import describe_class
 from store.database.settings import EXECUTE_NEXT, QUEUES, WAKE_UP_SECONDS, StoreSettings, celery_settings
 
 _log: Final = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ def make_app(settings: StoreSettings, work: Callable[[str], object] | None = Non
             try:
                 work(queue)
             except Exception as error:  # noqa: BLE001 - the fence around a task; a traceback may hold a stranger's text
-                _log.error("a wake-up failed: %s", type(error).__name__)
+                _log.error("a wake-up failed: %s", describe_class(error))
 
     return app
 

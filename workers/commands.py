@@ -27,7 +27,10 @@ def worker(subparsers: Any) -> None:
     parser = subparsers.add_parser("worker", help="execute runs of a queue")
     parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="which runs to take (default: cpu)")
     parser.add_argument(
-        "--concurrency", type=_positive, metavar="N", help="runs at once (default: 2 per core; 1 on the gpu queue)"
+        "--concurrency",
+        type=_positive,
+        metavar="N",
+        help="runs at once (default: 2 per core that programs may use; 1 on the gpu queue)",
     )
     parser.add_argument("--check", action="store_true", help="exit with 0 if a worker of this host is alive")
     parser.set_defaults(run=_worker)
@@ -65,6 +68,8 @@ def _worker(arguments: argparse.Namespace) -> int:
         return _with_database("worker", _worker_is_alive)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
+    if settings.executor is None and (missing := _missing_torch()) is not None:
+        return _failed(f"backprobe worker: {missing}")
     try:
         supervisor = supervisor_for(settings, arguments.queue)
     except CannotConfine as error:
@@ -73,7 +78,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         from workers import process
 
         process.log_to_stderr()
-        count = slots(arguments.concurrency, arguments.queue, settings.isolation)
+        count = slots(arguments.concurrency, arguments.queue, settings.isolation, cpus=_cpus(settings))
         try:
             return process.serve_worker(_stores(), settings, arguments.queue, count, supervisor)
         except process.CannotStart as error:
@@ -154,6 +159,8 @@ def _executor(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return 0 if boot.executor_answers(str(path)) else _failed(f"no executor answers at {path}")
     logs.to_stderr()
+    if (missing := _missing_torch()) is not None:
+        return _failed(f"backprobe executor: {missing}")
     try:
         confined = executor_confinement(settings, arguments.queue)
     except CannotConfine as error:
@@ -162,6 +169,24 @@ def _executor(arguments: argparse.Namespace) -> int:
     devices, fraction = (settings.visible_devices, settings.gpu_memory_fraction) if gpu else ("", None)
     service.run(path, devices, confined, fraction, further=settings.warm_further)
     return 0
+
+
+def _cpus(settings: WorkerSettings) -> float:
+    """Return the processors that programs of this worker may use: the executor's, if they run in another container."""
+    from workers.sandbox.levels.usable_cpus import usable_cpus
+    from workers.sandbox.remote.boot import executor_cpus
+
+    found = None if settings.executor is None else executor_cpus(settings.executor)
+    return usable_cpus() if found is None else found
+
+
+def _missing_torch() -> str | None:
+    """Say that torch is not installed; None: it is. Without it no warm process starts."""
+    from importlib.util import find_spec
+
+    from store.database.missing_module import describe_missing
+
+    return describe_missing("torch") if find_spec("torch") is None else None
 
 
 def doctor(subparsers: Any) -> None:

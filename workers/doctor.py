@@ -77,8 +77,8 @@ def _home(store: StoreSettings) -> None:
 
 
 def _broker(store: StoreSettings) -> None:
-    if (away := broker_probe.away(store)) is not None:
-        print(f"No worker is woken: {away}; runs wait until it does.")
+    if (failure := broker_probe.find_failure(store)) is not None:
+        print(f"No worker is woken: {failure.text}; runs wait until the broker can be used.")
 
 
 def _running(store: StoreSettings) -> None:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from store.admin import workers
+from store.admin.worker_tally import COUNTS
+from store.database.missing_module import describe_class
 from store.database.session import Database
 from store.runs import lifecycle
 from store.telemetry.spans import Spans
@@ -82,6 +84,8 @@ class Node:
         self.id = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.keeper = Keeper(database, self._beat)
         self.feeds = Feeds(database)
+        self._counted_before: Counter[str] = Counter()
+        """What supervisors have counted that were replaced."""
         self.draining = threading.Event()
         self._beat_at = 0.0
         self._offers: tuple[str, ...] = ()
@@ -151,7 +155,7 @@ class Node:
         try:
             self._publish(queue)
         except Exception as error:  # noqa: BLE001 - whatever a broker raises, the run waits in the database
-            _log.warning("wake-up not published: %s", type(error).__name__)
+            _log.warning("wake-up not published: %s", describe_class(error))
 
     def drain(self, seconds: float) -> None:
         """Take no more runs; give those in hand so long, then hand them back. A second call does it at once."""
@@ -208,6 +212,7 @@ class Node:
         self._not_better = None
         with self._swapping:
             old, self.supervisor, self._swapped = self.supervisor, one, True
+            self._counted_before += old.counts
             idle = not self._lent[old]
         _log.warning("isolation %s can be given now, and every run gets it", level)
         self._offer(found[0], found[1:])
@@ -261,6 +266,12 @@ class Node:
         if first:
             self.wake(self.queue)
 
+    def _counts(self) -> dict[str, int]:
+        """Count what `store.admin.worker_tally` adds up, from the start of this worker on."""
+        with self._swapping:
+            found = self._counted_before + self.supervisor.counts
+        return {name: found[name] for name in COUNTS}
+
     def _missing(self) -> list[str]:
         return [*self.supervisor.missed, *([self._not_better] if self._not_better is not None else [])]
 
@@ -280,7 +291,7 @@ class Node:
             slots=self.slots,
             busy=self.keeper.held,
             draining=self.draining.is_set(),
-            probe={**self._probe, "sandbox": state, "why": wrong, "missed": self._missing()},
+            probe=self._probe | {"sandbox": state, "why": wrong, "missed": self._missing(), "counts": self._counts()},
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)

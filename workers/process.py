@@ -16,12 +16,13 @@ from typing import Final, cast
 from celery import Celery, signals
 from celery.exceptions import SecurityWarning
 
-from store.access.secret import server_secret
+from store.access.secret import SecretRefused, server_secret
 from store.database import migrator
-from store.database.session import Database, cause_of, is_unavailable
+from store.database.session import Database, refusal
 from store.database.settings import QUEUES, StoreSettings
 from store.runs import lifecycle
 from store.telemetry import logs
+from store.telemetry.broker_probe import describe_failure
 from store.telemetry.spans import Spans
 from workers.app import make_app, publisher
 from workers.node import Node
@@ -51,7 +52,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
     The supervisor is the caller's: its zygote boots while this module's libraries are still being imported.
 
     Raises:
-        CannotStart: the database is not migrated, or the broker cannot be reached.
+        CannotStart: the database is not migrated, the broker cannot be reached, or a Python module is not installed.
     """
     database = open_database(store, told=True)
 
@@ -71,7 +72,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
         lease_seconds=settings.lease_seconds,
         publish=publisher(app),
         better=lambda than: better_supervisor(settings, than),
-        spans=Spans(store.spans_url, "backprobe-worker"),
+        spans=_open_spans(store.spans_url),
     )
     reach_broker(app)
     node.start()
@@ -86,14 +87,22 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
     return exit_code
 
 
+def _open_spans(url: str | None) -> Spans:
+    try:
+        return Spans(url, "backprobe-worker")
+    except ValueError as error:  # the SDK is not installed
+        raise CannotStart(str(error)) from None
+
+
 def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
     """Reap, and send what is due, until SIGTERM or SIGINT; the exit code comes back.
 
     Raises:
-        CannotStart: the database is not migrated. A broker that is away is waited for: leases come first.
+        CannotStart: the database is not migrated, or the secret cannot be used. A broker that is away is waited for:
+            leases come first.
     """
     database = open_database(store, told=True)
-    sender = Sender(database, server_secret(store), store.outward)
+    sender = Sender(database, _load_secret(store), store.outward)
     stop = threading.Event()
     set_on_signals(stop)
     watch_parent(settings.parent, stop.set)
@@ -103,6 +112,15 @@ def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
     sending.join()
     database.close()
     return 0
+
+
+def _load_secret(store: StoreSettings) -> bytes:
+    try:
+        return server_secret(store)
+    except SecretRefused as error:
+        raise CannotStart(str(error)) from None
+    except OSError as error:
+        raise CannotStart(f"the secret cannot be read ({error.strerror}: {error.filename})") from None
 
 
 def open_database(store: StoreSettings, *, told: bool = False) -> Database:
@@ -116,8 +134,8 @@ def open_database(store: StoreSettings, *, told: bool = False) -> Database:
     try:
         current = migrator.at_head(store.database_url)
     except Exception as error:
-        why = cause_of(error) if is_unavailable(error) else type(error).__name__
-        raise CannotStart(f"the database does not answer ({why}): look at BACKPROBE_DATABASE_URL") from error
+        why = f"the database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL"
+        raise CannotStart(refusal(error) or why) from error
     if not current:
         raise CannotStart("the database does not have this version's schema: run `backprobe migrate` first")
     return Database(store.database_url, told=told)
@@ -127,17 +145,17 @@ def reach_broker(app: Celery) -> None:
     """Wait some seconds for the broker.
 
     Raises:
-        CannotStart: it does not answer.
+        CannotStart: it does not answer, or its transport needs a Python module that is not installed.
     """
-    with app.connection_for_read() as connection:
-        try:
+    try:
+        with app.connection_for_read() as connection:
             connection.ensure_connection(
                 max_retries=BROKER_TRIES, interval_start=0.2, interval_step=0.2, interval_max=1
             )
-        except Exception as error:
-            name = connection.as_uri()  # without its password
-            text = f"the broker {name} does not answer ({type(error).__name__}): look at BACKPROBE_BROKER_URL"
-            raise CannotStart(text) from error
+    except Exception as error:
+        failure = describe_failure(app.conf.broker_url, error)
+        hint = "" if failure.missing_module is not None else "; check BACKPROBE_BROKER_URL"
+        raise CannotStart(f"{failure.text}{hint}") from error
 
 
 def watch_parent(parent: int | None, leave: Callable[[], None], held: Callable[[], int] = lambda: 0) -> None:

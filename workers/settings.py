@@ -91,11 +91,17 @@ class WorkerSettings:
         )
 
 
-def slots(asked: int | None, queue: str, isolation: Asked = "auto") -> int:
-    """Runs that a worker holds at once: what was asked for, else two per core; one where a GPU is shared.
+def slots(asked: int | None, queue: str, isolation: Asked = "auto", *, cpus: float = 1.0) -> int:
+    """Return how many runs a worker holds at once: what was asked for, else two per core; one where a GPU is shared.
 
     At `gvisor` it is one, whatever was asked for: no two strangers are under one sentry at one time.
+
+    Args:
+        asked: What the command line says; None: nothing.
+        queue: Which queue the worker serves.
+        isolation: The level that its settings ask for.
+        cpus: Processors that its programs may use, which a container may limit to fewer than its host has.
     """
     if isolation == "gvisor":
         return 1
-    return asked or (1 if queue == "gpu" else SLOTS_PER_CORE * (os.cpu_count() or 1))
+    return asked or (1 if queue == "gpu" else max(1, int(SLOTS_PER_CORE * cpus)))

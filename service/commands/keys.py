@@ -56,8 +56,8 @@ def opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
     from store.database import migrator
     from store.database.session import Database, refusal
 
-    settings = _settings(home)
     try:
+        settings = _settings(home)
         _check_schema(at_head=migrator.at_head(settings.store.database_url))
         with closing(Database(settings.store.database_url, durable=True)) as database:
             yield database, settings

@@ -31,6 +31,7 @@ def tenant(subparsers: Any) -> None:
     parser.add_argument("--home", type=Path, help="folder of the database (default: BACKPROBE_HOME)")
     under = parser.add_subparsers(dest="under", metavar="COMMAND", required=True)
     under.add_parser("list", help="the tenants and their quotas").set_defaults(run=_list)
+    under.add_parser("slots", help="the tenants that hold worker slots now, most first").set_defaults(run=_slots)
     changed = under.add_parser("set", help="change quotas; those that are not named stay")
     changed.add_argument("name", metavar="NAME", help="of the tenant; the first one is `default`")
     for name, text in _QUOTAS.items():
@@ -46,6 +47,22 @@ def _list(arguments: argparse.Namespace) -> int:
         for one in tenants.every(transaction):
             told = "  ".join(f"{name} {value}" for name, value in one.quotas.items())
             print(f"{one.id}  {plain(one.name)}  {told}")
+    return 0
+
+
+def _slots(arguments: argparse.Namespace) -> int:
+    from backprobe.show.plain_text import plain
+    from store.admin import workers
+    from store.admin.tenant_slots import slots_by_tenant
+
+    with opened(arguments.home) as (database, _), database.read() as transaction:
+        live = workers.live(transaction)
+        held = slots_by_tenant(transaction)
+    for found in held:
+        total = sum(node.slots for node in live if found.queue in node.queues)
+        print(f"{found.tenant}  {plain(found.name)}  {found.queue}  {found.slots} of {total} slots")
+    if not held:
+        print("No tenant holds a slot.")
     return 0
 
 

@@ -131,7 +131,9 @@ def from_framework(error: HTTPException) -> Problem:
 
 
 def _unavailable() -> Problem:
-    detail = f"Request {g.get('request_id')} could not be answered: the database is away, full or not migrated."
+    detail = (
+        f"Request {g.get('request_id')} could not be answered: the database is away, full, damaged or not migrated."
+    )
     return Problem("unavailable", detail, headers={"Retry-After": str(RETRY_SECONDS)})
 
 

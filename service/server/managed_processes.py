@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -60,6 +61,7 @@ class _Child:
     started: float = 0.0
     start_at: float = 0.0
     pause: float = field(default=0.5)
+    starts: int = 0
     log_begins: int = 0
     """Where in its log the last start begins."""
     cannot_start: str | None = None
@@ -127,6 +129,13 @@ class Children:
             if child.process is not None and child.process.poll() is None
         }
 
+    def restarts(self) -> dict[str, int]:
+        """Return by kind of child how many were started again."""
+        found: Counter[str] = Counter()
+        for child in self._children:
+            found[child.arguments[0]] += max(0, child.starts - 1)
+        return dict(found)
+
     def unstarted(self, kind: str) -> tuple[str, ...]:
         """Why children whose command is of this kind ended at their last start; a child that runs since is not told."""
         told = (one.cannot_start for one in self._children if one.arguments[0] == kind)
@@ -171,6 +180,7 @@ class Children:
     def _start(self, child: _Child, now: float) -> None:
         try:
             child.process, child.started = self._spawn(child), now
+            child.starts += 1
         except (OSError, subprocess.SubprocessError) as error:  # EMFILE, EAGAIN, the disk: they pass, we stay
             child.pause = min(LONGEST_PAUSE, child.pause * 2)
             child.start_at = now + child.pause

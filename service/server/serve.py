@@ -14,11 +14,13 @@ import threading
 import time
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from service.process.address import is_loopback, listen
 from service.process.home import CannotServe, ServeLock, make_writable, private_files, refuse_networked
+from service.process.required_modules import check_modules
 from service.server.managed_processes import DRAIN_SECONDS, Children, Silence
+from service.server.start_checks import check_migrated, migrated, read_settings
 from service.settings import Settings, children_environment
 from store.database.settings import StoreSettings
 
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
     from service.context import Context
     from service.server.http_server import Server
-
-T = TypeVar("T")
 
 REAPER_DELAY_SECONDS: Final = 3.0
 """At the start the cores belong to the worker and the web server; leases are looked at every second after that."""
@@ -77,50 +77,6 @@ def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
     except (OSError, OverflowError) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise CannotServe(f"Cannot listen on {host}:{port} ({said}); name another by --port.") from None
-
-
-def _checked(read: Callable[[], T]) -> T:
-    """Settings, or the one line that says which variable is wrong."""
-    try:
-        return read()
-    except ValueError as error:
-        raise CannotServe(f"{error}.") from None
-
-
-def migrated(settings: StoreSettings) -> None:
-    """Bring the database to this code's schema.
-
-    Raises:
-        CannotServe: it is newer than this code, or does not answer.
-    """
-    from store.database import migrator
-    from store.database.session import cause_of
-
-    try:
-        migrator.upgrade(settings.database_url)
-    except migrator.DatabaseTooNew as error:
-        raise CannotServe(f"{error} Upgrade Backprobe, or name another --home.") from None
-    except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
-        where = "the database" if settings.database_url.startswith("sqlite") else "BACKPROBE_DATABASE_URL"
-        raise CannotServe(f"Cannot migrate {where}: {cause_of(error)}") from None
-
-
-def check_migrated(settings: StoreSettings) -> None:
-    """Refuse a database that is not at this code's schema.
-
-    Raises:
-        CannotServe: it is not, or it does not answer.
-    """
-    from store.database import migrator
-    from store.database.session import cause_of, is_unavailable
-
-    try:
-        current = migrator.at_head(settings.database_url)
-    except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
-        why = cause_of(error) if is_unavailable(error) else type(error).__name__
-        raise CannotServe(f"The database does not answer ({why}): look at BACKPROBE_DATABASE_URL.") from None
-    if not current:
-        raise CannotServe("The database does not have this version's schema: run `backprobe migrate` first.")
 
 
 def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) -> Children:
@@ -184,7 +140,7 @@ def run(wanted: Wanted) -> int:
     private_files()
     _log_to_stderr(QUIET)
     try:
-        return _serve(wanted, _checked(lambda: StoreSettings.from_environment(home=wanted.home)))
+        return _serve(wanted, read_settings(lambda: StoreSettings.from_environment(home=wanted.home)))
     except CannotServe as error:
         say(f"backprobe: {error}")
         return 2
@@ -195,7 +151,8 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     if store.database_url.startswith("sqlite"):
         refuse_networked(store.home)
     lock = ServeLock(store.home)
-    settings = _checked(lambda: Settings.from_environment(home=wanted.home))
+    settings = read_settings(lambda: Settings.from_environment(home=wanted.home))
+    check_modules(settings)
     listening = listen_checked(wanted.host, wanted.port, settings.api_key)
     url = _url(wanted.host, listening.getsockname()[1])
     lock.tell(url)
@@ -207,6 +164,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     from service.process.readiness import announce
 
     server, shared = start_web(settings, listening, lambda: children.unstarted("worker"))
+    shared.metrics.restarts = children.restarts
     waits = "runs wait until the worker has proved its isolation" if wanted.workers else "runs wait for a worker"
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it. Now {waits}.")
     announcing = threading.Thread(target=announce, args=(shared, say, stop), name="announcing", daemon=True)
@@ -266,10 +224,11 @@ def run_api(host: str, port: int, home: Path | None) -> int:
     private_files()
     _log_to_stderr()
     try:
-        store = _checked(lambda: StoreSettings.from_environment(home=home))
+        store = read_settings(lambda: StoreSettings.from_environment(home=home))
         make_writable(store.home)
         check_migrated(store)
-        settings = _checked(lambda: Settings.from_environment(home=home))
+        settings = read_settings(lambda: Settings.from_environment(home=home))
+        check_modules(settings)
         listening = listen_checked(host, port, settings.api_key)
     except CannotServe as error:
         say(f"backprobe: {error}")
@@ -289,7 +248,7 @@ def run_migrate(home: Path | None) -> int:
     """Migrate the database and end; the exit code."""
     private_files()
     try:
-        store = _checked(lambda: StoreSettings.from_environment(home=home))
+        store = read_settings(lambda: StoreSettings.from_environment(home=home))
         make_writable(store.home)
         migrated(store)
     except CannotServe as error:

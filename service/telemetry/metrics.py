@@ -20,17 +20,19 @@ from backprobe.isolation import ISOLATION_LEVELS
 from store.admin import workers
 from store.admin.figures import MEANINGS, Figure, current
 from store.admin.tally import RUN_SECONDS, Happened, Tally
+from store.admin.worker_tally import WorkerTally
 from store.database.session import is_unavailable
 from store.runs.model import QUEUES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from flask import Flask, Response
     from prometheus_client.metrics_core import Metric
 
     from service.limits.turns import Turns
     from service.wake_up import Wakeups
+    from store.admin.worker_tally import WorkersSoFar
     from store.admin.workers import WorkerNode
     from store.database.session import Database
 
@@ -38,6 +40,9 @@ REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper bounds; a request that waits for a run's end takes 30 s at most."""
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+CHILDREN: Final = ("worker", "reaper")
+"""What `serve` starts."""
+
 NO_ROUTE: Final = "none"
 """The route of a request to an address that there is not."""
 
@@ -47,6 +52,7 @@ class _Stored(Collector):
 
     def __init__(self, database: Database, tally: Tally) -> None:
         self._database, self._tally = database, tally
+        self._of_workers = WorkerTally()
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -68,6 +74,7 @@ class _Stored(Collector):
         yield up
         yield from _gauges(found)
         yield _workers(live)
+        yield from _worker_counters(self._of_workers.look(live))
         yield from _counters(happened)
 
 
@@ -93,6 +100,19 @@ def _workers(live: Sequence[WorkerNode]) -> Metric:
             count = sum(queue in node.queues and level in node.levels and not node.draining for node in live)
             family.add_metric([queue, level], count)
     return family
+
+
+def _worker_counters(so_far: WorkersSoFar) -> Iterator[Metric]:
+    yield _counter("backprobe_worker_starts", "worker processes that have started", "queue", so_far.starts)
+    yield _counter(
+        "backprobe_oom_kills", "processes that the kernel killed for want of memory", "queue", so_far.oom_kills
+    )
+    yield _counter(
+        "backprobe_warm_process_losses",
+        "warm processes that ended without being asked to, or did not start",
+        "queue",
+        so_far.warm_losses,
+    )
 
 
 def _counters(so_far: Happened) -> Iterator[Metric]:
@@ -157,12 +177,27 @@ class _Turns(Collector):
         yield _counter("backprobe_http_held_back", "requests whose tenant had all at work that it may", "kind", counts)
 
 
+class _Restarts(Collector):
+    """Child processes of this process that were started again."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        counts = dict.fromkeys(CHILDREN, 0) | dict(self._metrics.restarts())
+        yield _counter("backprobe_restarts", "children of this `serve` that were started again", "process", counts)
+
+
 class Metrics:
     """Of one application.
 
     Attributes:
         turns: Of the server that answers for it; None: nothing serves it.
         tally: What has ended since the first scrape.
+        restarts: By kind of child, how many this process has started again; empty: it starts none.
     """
 
     def __init__(self, database: Database, wakeups: Wakeups) -> None:
@@ -172,6 +207,8 @@ class Metrics:
         self._registry.register(_Woken(wakeups))
         self.turns: Turns | None = None
         self._registry.register(_Turns(self))
+        self.restarts: Callable[[], Mapping[str, int]] = dict
+        self._registry.register(_Restarts(self))
         self._requests = Counter(
             "backprobe_http_requests",
             "requests that this process has answered",

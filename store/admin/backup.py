@@ -19,6 +19,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from store.database import migrator
+from store.database.durable_files import sync_to_disk
 from store.database.session import Database
 from store.records.expiry.partitions import tables_and_partitions
 
@@ -53,7 +54,9 @@ def backup(url: str, target: Path, told: Told = lambda _: None) -> int:
             _copy_sqlite(_existing(database), draft, told)
         else:
             _dump(database, draft, told)
+        sync_to_disk(draft)
         draft.rename(target)
+        sync_to_disk(target.parent)
     finally:
         draft.unlink(missing_ok=True)
         database.close()
@@ -85,7 +88,9 @@ def restore(url: str, source: Path, told: Told = lambda _: None) -> str:
             _copy_sqlite(source, draft, told)
             revision = _checked(draft)
             draft.chmod(0o600)
+            sync_to_disk(draft)
             draft.rename(target)
+            sync_to_disk(target.parent)
         return revision
     finally:
         database.close()
@@ -139,8 +144,9 @@ def _copy_sqlite(source: Path, target: Path, told: Told) -> None:
             reading.execute("BEGIN")
             reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
             reading.backup(writing, pages=PAGES, progress=progress, sleep=0.001)
-    except sqlite3.Error as error:
-        raise CannotBackUp(f"{source} cannot be copied to {target.parent}: {error}") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: SQLite's message quotes a damaged schema
+        why = error if isinstance(error, sqlite3.Error) else "malformed database schema"
+        raise CannotBackUp(f"{source} cannot be copied to {target.parent}: {why}") from None
 
 
 def _checked(path: Path) -> str:

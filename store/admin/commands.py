@@ -132,12 +132,20 @@ class _Progress:
 def _backup(arguments: argparse.Namespace) -> int:
     from store.admin.backup import CannotBackUp, backup
 
+    settings = _settings(arguments)
     try:
-        size = backup(_settings(arguments).database_url, arguments.file.absolute(), _Progress("copied"))
+        size = backup(settings.database_url, arguments.file.absolute(), _Progress("copied"))
     except CannotBackUp as error:
         return _refused(str(error))
     print(f"{arguments.file}: {size:,} bytes")
+    print(f"The server's secret is not in it: keep a copy of {_place_of_secret(settings)} too.", file=sys.stderr)
     return 0
+
+
+def _place_of_secret(settings: StoreSettings) -> str:
+    from store.access.secret import SECRET_FILE
+
+    return "BACKPROBE_SECRET" if settings.secret is not None else str(settings.home / SECRET_FILE)
 
 
 def _restore(arguments: argparse.Namespace) -> int:
@@ -152,6 +160,12 @@ def _restore(arguments: argparse.Namespace) -> int:
         return _refused(str(error))
     due = "" if revision == migrator.head() else "; `backprobe migrate` brings it to this version's"
     print(f"restored, at revision {revision}{due}")
+    print(
+        f"The server's secret is not in a backup: before the service starts, {_place_of_secret(settings)} must be the "
+        "secret of the service that was backed up. With another one every API key is invalid, and every webhook needs "
+        "a new secret.",
+        file=sys.stderr,
+    )
     return 0
 
 

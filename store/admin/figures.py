@@ -16,6 +16,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.admin import workers
+from store.admin.tenant_slots import slots_by_tenant
 from store.database.session import Database, Transaction
 from store.records.expiry import partitions
 from store.runs import lifecycle as runs
@@ -35,6 +36,8 @@ MEANINGS: Final = {
     "workers": "workers that have beaten in the last minute",
     "worker_slots": "runs that they can hold together",
     "worker_slots_busy": "runs that they hold",
+    "tenants_busy": "tenants that hold slots; `backprobe tenant slots` names them",
+    "tenant_slots_most": "slots that the tenant with the most of them holds",
     "runs_hour": "runs accepted within the last hour, by the status they have now",
     "lease_expiries_hour": "attempts at runs of the last hour whose worker was not heard of any more",
     "sandbox_failures_hour": "attempts at runs of the last hour that a broken sandbox ended",
@@ -122,6 +125,11 @@ def current(reading: Transaction, database: Database) -> Iterator[Figure]:
         yield Figure(name="workers", label=queue, value=len(mine))
         yield Figure(name="worker_slots", label=queue, value=sum(node.slots for node in mine))
         yield Figure(name="worker_slots_busy", label=queue, value=sum(node.busy for node in mine))
+    held_by = slots_by_tenant(reading)
+    for queue in ("cpu", "gpu"):
+        slots = [found.slots for found in held_by if found.queue == queue]
+        yield Figure(name="tenants_busy", label=queue, value=len(slots))
+        yield Figure(name="tenant_slots_most", label=queue, value=max(slots, default=0))
     yield Figure(name="outbox_unplanned", value=reading.execute(_UNPLANNED).scalar_one())
     pending = reading.execute(_PENDING).one()
     yield Figure(name="deliveries_pending", value=pending.n)

@@ -10,7 +10,8 @@ from typing import Final
 
 from store.admin.figures import Figure, figures
 from store.database import migrator
-from store.database.session import Database, is_unavailable
+from store.database.damage import is_damaged
+from store.database.session import Database, is_unavailable, refusal
 
 WAIT_SECONDS: Final = 600.0
 """A run that a worker could take has waited too long after this."""
@@ -55,6 +56,8 @@ def checks(database: Database) -> tuple[Check, ...]:
         if not is_unavailable(error):
             raise
         said = f"it does not answer ({type(error).__name__}); is it up, migrated, and BACKPROBE_DATABASE_URL right?"
+        if is_damaged(error):
+            said = refusal(error) or said
         return (Check(name="database", ok=False, said=said),)
     answers = [Check(name="database", ok=True, said="it answers")]
     answers.append(_schema(at_head=at_head))

@@ -13,6 +13,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from store.database.durable_files import sync_to_disk
 from store.database.session import Database, Transaction
 
 _LOCK: Final = 0x6261_636B
@@ -124,3 +125,5 @@ def _copy(path: Path, revision: str) -> None:
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
     target.chmod(path.stat().st_mode & 0o777)
+    sync_to_disk(target)
+    sync_to_disk(target.parent)

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from store.database.damage import count_pages, is_damaged
+from store.database.missing_module import describe_missing, missing_module
 from store.database.settings import with_driver
 from store.database.text import json_text, json_value
 from store.database.writers import Writers
@@ -58,7 +60,7 @@ _SQLSTATES: Final = frozenset({"42P01", "42703", "25006"})
 
 def is_unavailable(error: BaseException) -> bool:
     """The operator must act on the database, or it passes; another error of a statement is a bug of ours."""
-    if isinstance(error, exc.TimeoutError) or _is_of_psycopg(error):
+    if isinstance(error, exc.TimeoutError) or _is_of_psycopg(error) or is_damaged(error):
         return True
     if not isinstance(error, exc.DBAPIError):
         return False
@@ -88,11 +90,18 @@ def cause_of(error: BaseException) -> str:
 
 def refusal(error: BaseException) -> str | None:
     """What a command says, in one line, of a database that it cannot use; None: the error is a bug of ours."""
+    if is_damaged(error):
+        return (
+            f"the SQLite database file is damaged ({cause_of(error)}): stop the service, move the file and its -wal "
+            "and -shm files away, and restore a backup with `backprobe restore`"
+        )
     if is_unavailable(error):
         return f"the database does not answer ({cause_of(error)}): look at BACKPROBE_DATABASE_URL and --home"
     if isinstance(error, Unusable):
         return f"BACKPROBE_DATABASE_URL names no database: {error}"
-    if isinstance(error, exc.ArgumentError | ModuleNotFoundError):
+    if (module := missing_module(error)) is not None:
+        return f"BACKPROBE_DATABASE_URL cannot be used: {describe_missing(module)}"
+    if isinstance(error, exc.ArgumentError):
         return f"BACKPROBE_DATABASE_URL names no database that can be used here ({type(error).__name__})"
     return None
 
@@ -123,7 +132,7 @@ class Outage:
             if began:
                 self._lasts, self._since = True, self._failed_at
         if began and self._told:
-            _log.error("the database is away, full or not migrated: %s", cause_of(error))
+            _log.error("the database is away, full, damaged or not migrated: %s", cause_of(error))
 
     def worked(self) -> None:
         """A transaction has succeeded."""
@@ -263,7 +272,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
 
     def opened(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
-        if connection.execute("PRAGMA page_count").fetchone() == (0,):
+        if count_pages(connection) == 0:
             connection.execute(
                 "PRAGMA auto_vacuum=incremental"
             )  # later it waits for a VACUUM, and takes the write lock

@@ -6,11 +6,14 @@ import logging
 import os
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from kombu.connection import Connection
+from kombu.utils import url as kombu_url
 
+from store.database.missing_module import describe_missing, missing_module
 from store.database.settings import StoreSettings, celery_settings
 
 ANSWER_SECONDS: Final = 2
@@ -22,18 +25,45 @@ LOOK_SECONDS: Final = 5.0
 _log: Final = logging.getLogger(__name__)
 
 
-def away(settings: StoreSettings) -> str | None:
-    """Why the broker does not answer, in one line that names it without its password; None: it answers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFailure:
+    """Why the broker cannot be used.
+
+    Attributes:
+        text: One line that names the broker without its password.
+        missing_module: The Python module that its transport needs and that is not installed; None: none is missing.
+    """
+
+    text: str
+    missing_module: str | None = None
+
+
+def describe_failure(url: str, error: BaseException) -> BrokerFailure:
+    """Describe an error that a connection to the broker at `url` has raised."""
+    shown: Any = cast("Any", kombu_url).maybe_sanitize_url(url)
+    broker = f"the broker {shown}"
+    module = missing_module(error)
+    if module is not None:
+        return BrokerFailure(text=f"{broker} cannot be used: {describe_missing(module)}", missing_module=module)
+    if isinstance(error, KeyError):  # kombu knows no transport of that name
+        return BrokerFailure(text=f"{broker} cannot be used: BACKPROBE_BROKER_URL names no kind of broker")
+    return BrokerFailure(text=f"{broker} does not answer ({type(error).__name__})")
+
+
+def find_failure(settings: StoreSettings) -> BrokerFailure | None:
+    """Connect to the broker once; return why that failed, None if it answers."""
     asked = celery_settings(settings)
     options: dict[str, Any] = asked["broker_transport_options"]
     if settings.embedded:
-        return _closed(Path(options["data_folder_out"]))
+        text = _closed(Path(options["data_folder_out"]))
+        return None if text is None else BrokerFailure(text=text)
     options = options | {name: ANSWER_SECONDS for name in options if name.startswith("socket_")}
-    with Connection(asked["broker_url"], connect_timeout=ANSWER_SECONDS, transport_options=options) as connection:
-        try:
+    url: str = asked["broker_url"]
+    try:
+        with Connection(url, connect_timeout=ANSWER_SECONDS, transport_options=options) as connection:
             connection.connect()
-        except Exception as error:  # noqa: BLE001 - whichever way a broker is away, it is not there
-            return f"the broker {connection.as_uri()} does not answer ({type(error).__name__})"
+    except Exception as error:  # noqa: BLE001 - every transport raises errors of its own
+        return describe_failure(url, error)
     return None
 
 
@@ -51,7 +81,7 @@ class BrokerWatch:
         self._settings = settings
         self._looking = threading.Lock()
         self._looked_at: float | None = None
-        self._away: str | None = None
+        self._failure: BrokerFailure | None = None
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -66,19 +96,19 @@ class BrokerWatch:
         if self._thread is not None:
             self._thread.join(ANSWER_SECONDS)
 
-    def away(self) -> str | None:
-        """Why it does not answer, by a look that is a few seconds old at most; None: it answers."""
+    def find_failure(self) -> BrokerFailure | None:
+        """Return why the broker cannot be used, as seen in the last few seconds; None: it answers."""
         with self._looking:
             if self._looked_at is None or time.monotonic() - self._looked_at > LOOK_SECONDS:
-                found = away(self._settings)
-                if found is not None and found != self._away:
-                    _log.warning("%s: runs are taken, and wait until it does", found)
-                elif found is None and self._away is not None:
+                found = find_failure(self._settings)
+                if found is not None and found != self._failure:
+                    _log.warning("%s; runs are accepted and wait until the broker can be used", found.text)
+                elif found is None and self._failure is not None:
                     _log.warning("the broker answers again")
-                self._away, self._looked_at = found, time.monotonic()
-            return self._away
+                self._failure, self._looked_at = found, time.monotonic()
+            return self._failure
 
     def _run(self) -> None:
         while not self._closed.is_set():
-            self.away()
+            self.find_failure()
             self._closed.wait(LOOK_SECONDS + 0.1)

@@ -17,7 +17,7 @@ class VariableUnset(Exception):
 
 
 def interpolated(value: Any, environ: Mapping[str, str]) -> Any:
-    """The value with `${NAME}`, `${NAME:-default}` and `${NAME:?message}` put in, everywhere below it.
+    """The value with `${NAME}`, `${NAME:-default}` and `${NAME:?message}` put in, everywhere below it; `$$` is `$`.
 
     Raises:
         VariableUnset: the message after `:?`.
@@ -37,7 +37,7 @@ def interpolated(value: Any, environ: Mapping[str, str]) -> Any:
             raise VariableUnset(match["rest"])
         return match["rest"]
 
-    return VARIABLE.sub(put_in, value)
+    return VARIABLE.sub(put_in, value).replace("$$", "$")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.settings import DRAIN_SECONDS
+
 PASSWORDS = {
     "POSTGRES_PASSWORD": "pg-pass",
     "REDIS_PASSWORD": "redis-pass",
@@ -14,7 +16,27 @@ PASSWORDS = {
 OURS = ["migrate", "api", "reaper", "worker-cpu", "executor-cpu", "worker-gpu", "executor-gpu"]
 EXECUTORS = ["executor-cpu", "executor-gpu"]
 SUPERVISORS = ["worker-cpu", "worker-gpu"]
-DOCKERFILE = Path(__file__).parents[2] / "Dockerfile"
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "Dockerfile"
+COMPOSE = ROOT / "docker-compose.yml"
+BY_DIGEST = r"[a-z0-9./-]+:[\w.-]+@sha256:[0-9a-f]{64}"
+OF_THE_SANDBOX = {
+    "BACKPROBE_ISOLATION",
+    "BACKPROBE_WARM_FURTHER",
+    "BACKPROBE_GPU_MEMORY_FRACTION",
+    "BACKPROBE_LOG",
+    "BACKPROBE_LOG_LEVEL",
+    "CUDA_VISIBLE_DEVICES",
+}
+"""What an executor may be told: how it confines programs, and nothing that a program could use."""
+
+NOT_PASSED = {
+    "BACKPROBE_DATABASE_URL": "made of POSTGRES_PASSWORD",
+    "BACKPROBE_EXECUTOR": "the socket that the two containers share",
+    "BACKPROBE_SANDBOX_UID": "for workers of root; containers have none",
+    "BACKPROBE_TRUST_CODE": "an executor's container is the outer wall; it never refuses for want of a level",
+}
+"""Documented settings that mean nothing to someone who starts the file, with the reason."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +73,7 @@ def test_the_executor_reaches_nothing_and_holds_no_secret(services, name):
     executor = services[name]
     assert executor["network_mode"] == "none"
     assert "networks" not in executor
-    assert executor["environment"] == {}
+    assert set(executor["environment"]) <= OF_THE_SANDBOX
     assert "env_file" not in executor
     assert "secrets" not in executor
     assert executor["volumes"] == [f"{name}:/run/backprobe"]
@@ -105,9 +127,57 @@ def test_database_and_broker_stand_on_an_internal_network(services, compose_as_w
 
 
 def test_redis_wants_its_password_and_evicts_nothing(services):
-    command = services["redis"]["command"]
-    assert command[command.index("--requirepass") + 1] == PASSWORDS["REDIS_PASSWORD"]
-    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
+    redis = services["redis"]
+    assert redis["environment"]["REDISCLI_AUTH"] == PASSWORDS["REDIS_PASSWORD"]
+    assert "requirepass %s" in redis["command"][2]
+    assert "maxmemory-policy noeviction" in redis["command"][2]
+    assert redis["user"].split(":")[0] != "0"  # the image's entry point leaves root for `redis-server` only
+
+
+@pytest.mark.parametrize("name", PASSWORDS)
+def test_no_password_is_in_a_command_line(services, name):
+    for service in services.values():
+        words = [*service.get("command", []), *service.get("healthcheck", {}).get("test", [])]
+        assert not any(PASSWORDS[name] in word for word in words)
+
+
+def test_every_service_ends_in_order_rotates_its_log_and_has_a_limit_on_memory(services):
+    for name, service in services.items():
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+        assert re.fullmatch(r"\d+[gm]", service["mem_limit"]), name
+        if name != "redis":  # it has nothing to keep
+            assert int(service["stop_grace_period"].removesuffix("s")) >= DRAIN_SECONDS + 15, name
+
+
+def test_images_of_others_are_named_by_digest(services):
+    for name in ("postgres", "redis"):
+        assert re.fullmatch(BY_DIGEST, services[name]["image"]), name
+    text = DOCKERFILE.read_text()
+    assert re.search(rf"^ARG PYTHON_IMAGE={BY_DIGEST}$", text, re.MULTILINE)
+    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
+
+
+def test_an_executor_serves_the_queue_of_its_worker(services):
+    for name in SUPERVISORS:
+        queue = name.removeprefix("worker-")
+        command = services[name.replace("worker", "executor")]["command"]
+        assert services[name]["command"] == ["worker", "--queue", queue]
+        asked = command[command.index("--queue") + 1] if "--queue" in command else "cpu"
+        assert asked == queue
+
+
+def test_every_documented_setting_can_be_passed_in(compose_as_written):
+    text = (ROOT / "docs" / "operating.md").read_text()
+    documented = set(re.findall(r"BACKPROBE_[A-Z]+(?:_[A-Z]+)*|CUDA_VISIBLE_DEVICES", text))
+    passed = {
+        name
+        for service in compose_as_written["services"].values()
+        for name, value in (service.get("environment") or {}).items()
+        if value is None or f"${{{name}:" in value
+    }
+    from_environment = set(re.findall(r"\$\{(\w+):", COMPOSE.read_text()))
+    assert documented - passed - set(NOT_PASSED) - {"BACKPROBE_HOME"} - (from_environment - passed) == set()
+    assert set(NOT_PASSED) & passed == set()
 
 
 def test_every_lasting_service_has_a_health_check(services):

@@ -22,6 +22,7 @@ from tests.support.addresses import free_port
 from tests.support.machine_level import machine_level
 from tests.support.processes import Processes
 from tests.support.waiting import until
+from workers.sandbox.levels.usable_cpus import usable_cpus
 
 pytestmark = pytest.mark.usefixtures("full_tier")
 
@@ -68,7 +69,8 @@ class Services:
 
     def environment(self, name: str) -> dict[str, str]:
         """A service's environment and nothing of ours."""
-        return {key: self.mapped(value) for key, value in self.services[name].get("environment", {}).items()}
+        found = self.services[name].get("environment", {})
+        return {key: self.mapped(value) for key, value in found.items() if value is not None}
 
     def start(self, name: str, *more: str) -> None:
         self.running[name] = self._processes.start(
@@ -127,6 +129,7 @@ def stack(compose_with, role, require, module_empty_postgres_url, tmp_path_facto
     require("redis-server")
     folder = tmp_path_factory.mktemp("compose")
     (folder / "socket").mkdir(mode=0o700)
+    (folder / "data").mkdir(mode=0o700)
     user, database = role
     where = urlsplit(module_empty_postgres_url)
     redis_port, api_port = free_port(), free_port()
@@ -139,6 +142,7 @@ def stack(compose_with, role, require, module_empty_postgres_url, tmp_path_facto
         "0.0.0.0": "127.0.0.1",
         "/run/backprobe": str(folder / "socket"),
         "/tmp/backprobe": str(folder / "home"),
+        "/data/": f"{folder}/data/",
     }
     stack = Services(compose_with(PASSWORDS)["services"], folder, places)
     try:
@@ -197,9 +201,22 @@ def test_the_run_says_which_isolation_it_had(stack):
     assert isolation["attested"] == (machine_level() != "none")
 
 
-def test_the_executor_holds_no_environment(stack):
+def test_the_executor_holds_no_environment_but_empty_settings_of_the_sandbox(stack):
     pid = stack.running["executor-cpu"].pid
-    assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
+    held = Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0").split(b"\0")
+    assert all(entry.startswith(b"BACKPROBE_") and entry.endswith(b"=") for entry in held), held
+
+
+def test_no_process_shows_a_password_in_its_command_line(stack):
+    alive = [process for name, process in stack.running.items() if name != "migrate"]
+    for process in alive:
+        words = " ".join(process.cmdline())
+        assert not any(secret in words for secret in PASSWORDS.values()), words
+
+
+def test_the_worker_has_slots_for_the_processors_of_its_executor(stack):
+    (worker,) = ask(stack, "GET", "/v1/workers")[1]["items"]
+    assert worker["slots"] == int(2 * usable_cpus())
 
 
 def test_a_snippet_sees_no_secret_and_no_address(stack):

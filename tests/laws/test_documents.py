@@ -125,6 +125,6 @@ def test_a_news_fragment_has_an_issue_and_a_kind():
     odd = [
         p.name
         for p in (ROOT / "news").iterdir()
-        if p.name != "README.md" and not re.fullmatch(rf"\d+\.(?:{kinds})\.md", p.name)
+        if p.name != "README.md" and not re.fullmatch(rf"\d+\.(?:{kinds})(?:\.\d+)?\.md", p.name)
     ]
     assert odd == []

@@ -43,9 +43,10 @@ def start(tmp_path):
 
 
 def test_a_child_that_ends_is_started_again_later_and_later(start, tmp_path):
-    start({"rules": ("rules",)})
+    found = start({"rules": ("rules",)})
     log = tmp_path / "rules.log"
     until(lambda: log.exists() and log.read_text().count("BP101") >= 2)
+    until(lambda: found.restarts()["rules"] >= 1)
 
 
 def test_a_child_that_cannot_be_started_is_tried_again(start, tmp_path, caplog):

@@ -94,7 +94,7 @@ def test_a_database_that_is_not_migrated_is_unavailable(make, caplog):
         assert set(answer.json) == FIELDS
     (record,) = caplog.records
     assert record.exc_info is None
-    assert record.getMessage().startswith("the database is away, full or not migrated: ")
+    assert record.getMessage().startswith("the database is away, full, damaged or not migrated: ")
     assert "run" in record.getMessage()
     assert site.client.get("/runs", headers={"Accept": "text/html"}).status_code == 503
 

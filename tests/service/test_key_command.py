@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.support.databases import migrated_sqlite
+
 
 @pytest.fixture
 def key(plain_site, capsys):
@@ -104,17 +106,17 @@ for words in json.load(sys.stdin):
 """
 
 
-def said_by_each(tmp_path, **environ):
+def said_by_each(tmp_path, chosen=COMMANDS, **environ):
     """Of each command its exit code and what it wrote, one after the other in one process."""
-    commands = [command.replace("FILE", str(tmp_path / "file")).split() for command in COMMANDS]
+    commands = [command.replace("FILE", str(tmp_path / "file")).split() for command in chosen]
     environment = os.environ | {"BACKPROBE_HOME": str(tmp_path / "home")} | environ
     done = subprocess.run(
         [sys.executable, "-c", EACH], input=json.dumps(commands), env=environment, capture_output=True, text=True,
         timeout=180, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()
-    assert len(lines) == len(COMMANDS), done.stderr
-    return dict(zip(COMMANDS, map(json.loads, lines), strict=True))
+    assert len(lines) == len(chosen), done.stderr
+    return dict(zip(chosen, map(json.loads, lines), strict=True))
 
 
 def test_each_command_says_in_one_line_that_its_database_is_away(tmp_path):
@@ -126,6 +128,39 @@ def test_each_command_says_in_one_line_that_its_database_is_away(tmp_path):
         assert said.startswith("backprobe"), (command, said)
         assert "refused" in said, (command, said)
         assert "hush" not in said, (command, said)
+
+
+DAMAGES = {
+    "no database": lambda _: b"this is not a database\n" * 4000,
+    "cut off": lambda whole: whole[: len(whole) // 2],
+    "pages overwritten": lambda whole: whole[: 3 * 4096] + b"\xa5" * (len(whole) - 3 * 4096),
+    "schema not UTF-8": lambda whole: whole.replace(b"CREATE TABLE tenant", b"CREATE T\xff\xff\xff\xff tenant"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_command_says_in_one_line_that_its_sqlite_file_is_damaged(tmp_path, damage):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "secret").write_bytes(b"s" * 32)
+    (home / "backprobe.db").write_bytes(DAMAGES[damage](migrated_sqlite()))
+    for command, (code, said) in said_by_each(tmp_path).items():
+        assert code in {2, 3}, (command, said)
+        assert len(said.splitlines()) == 1, (command, said)
+        assert said.startswith("backprobe"), (command, said)
+        assert "damaged" in said or command == "backup FILE", (command, said)
+
+
+def test_each_command_that_needs_the_secret_refuses_a_short_one_in_one_line(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "secret").write_bytes(b"short")
+    (home / "backprobe.db").write_bytes(migrated_sqlite())
+    needing = [command for command in COMMANDS if command.startswith(("key", "tenant", "api", "reaper"))]
+    for command, (code, said) in said_by_each(tmp_path, needing).items():
+        assert code in {2, 3}, (command, said)
+        assert len(said.splitlines()) == 1, (command, said)
+        assert "has 5 bytes and needs at least 32" in said, (command, said)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from store.admin.figures import MEANINGS
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
-LABELS = {"queue", "level", "status", "result", "kind", "method", "route", "le"}
+LABELS = {"process", "queue", "level", "status", "result", "kind", "method", "route", "le"}
 PROMISED = {
     "queue_depth",
     "queue_oldest_seconds",
@@ -24,6 +24,12 @@ PROMISED = {
     "deliveries_total",
     "deliveries_dead",
     "workers",
+    "worker_starts_total",
+    "warm_process_losses_total",
+    "oom_kills_total",
+    "restarts_total",
+    "tenants_busy",
+    "tenant_slots_most",
     "http_requests_total",
     "http_request_seconds_bucket",
     "database_up",
@@ -89,6 +95,46 @@ def test_what_waits_what_ended_and_who_works_is_counted(site, samples, monkeypat
     assert risen("run_seconds_sum") == 0.25
     assert risen("snapshots_written_total") == len(samples.tutorial().snapshots)
     assert risen("claims_total", result="finished") == 1
+
+
+def test_starts_of_workers_and_kills_for_want_of_memory_are_counted_from_the_first_scrape_on(make):
+    site = make()
+    site.worker(probe={"counts": {"oom_kills": 7, "warm_losses": 1}})
+    before = scraped(site.client)
+    assert value(before, "worker_starts_total", queue="cpu") == 0
+    site.worker(probe={"counts": {"oom_kills": 2, "warm_losses": 1}})
+    after = scraped(site.client)
+    assert value(after, "worker_starts_total", queue="cpu") == 1
+    assert value(after, "oom_kills_total", queue="cpu") == 2
+    assert value(after, "warm_process_losses_total", queue="cpu") == 1
+    assert value(after, "oom_kills_total", queue="gpu") == 0
+
+
+def test_children_of_serve_that_were_started_again_are_counted(make):
+    site = make()
+    assert value(scraped(site.client), "restarts_total", process="worker") == 0
+    site.context.metrics.restarts = lambda: {"worker": 3}
+    found = scraped(site.client)
+    assert (value(found, "restarts_total", process="worker"), value(found, "restarts_total", process="reaper")) == (
+        3,
+        0,
+    )
+
+
+def test_the_tenants_that_hold_slots_are_counted_and_not_named(make):
+    from store.runs import lifecycle
+
+    site = make()
+    site.submit()
+    site.submit()
+    other = key_of(site, ("admin",), tenant="other")
+    site.client.post("/v1/runs", json={"source": "x = 1"}, headers=other)
+    worker = site.worker(slots=4)
+    for _ in range(3):
+        assert lifecycle.claim(site.context.database, worker) is not None
+    found = scraped(site.client)
+    assert (value(found, "tenants_busy", queue="cpu"), value(found, "tenant_slots_most", queue="cpu")) == (2, 2)
+    assert "tnt_" not in site.client.get("/metrics").text
 
 
 def moved_to(site, run, at):

@@ -6,7 +6,7 @@ import pytest
 
 from service.app import create_app
 from store.database.settings import StoreSettings
-from store.telemetry.broker_probe import away
+from store.telemetry.broker_probe import find_failure
 from tests.support.site import Site
 
 HOLDS_NOT = "isolation process does not hold: files: it printed 'CANARY'"
@@ -78,14 +78,34 @@ def test_a_broker_that_is_away_is_named_without_its_password(make, tmp_path, cap
         status, told = ready(site)
         ready(site)
     assert (status, told["status"], told["degraded"]) == (200, "ready", ["broker"])
-    assert told["broker"] == "unavailable"
+    assert (told["broker"], told["missing_modules"]) == ("unavailable", [])
     (said,) = [one.getMessage() for one in caplog.records if "the broker " in one.getMessage()]
     assert "127.0.0.1:1" in said
     assert "hush" not in said
 
 
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_module_that_the_broker_needs_is_named_in_the_log_and_on_readyz(make, tmp_path, caplog, key):
+    """kombu's transport for MongoDB needs pymongo, which nothing here installs."""
+    url = "mongodb://:hush@127.0.0.1:1/0"
+    store = StoreSettings.from_environment({"BACKPROBE_BROKER_URL": url}, home=tmp_path)
+    site = make(store=store, api_key=key)
+    with caplog.at_level(logging.WARNING):
+        status, told = ready(site)
+    assert (status, told["degraded"], told["missing_modules"]) == (200, ["broker"], ["pymongo"])
+    (said,) = [one.getMessage() for one in caplog.records if "the broker " in one.getMessage()]
+    assert "cannot be used: the Python module `pymongo` is not installed" in said
+    assert "hush" not in said
+
+
+def test_a_broker_of_a_kind_that_kombu_does_not_know_leaves_readyz_readable(make, tmp_path):
+    store = StoreSettings.from_environment({"BACKPROBE_BROKER_URL": "nonsense://127.0.0.1"}, home=tmp_path)
+    assert ready(make(store=store))[1]["degraded"] == ["broker"]
+    assert "names no kind of broker" in find_failure(store).text
+
+
 def test_an_embedded_broker_is_there_as_long_as_its_folder_can_be_made(tmp_path):
     store = StoreSettings.from_environment({}, home=tmp_path / "home")
-    assert away(store) is None
+    assert find_failure(store) is None
     (tmp_path / "home").write_text("")
-    assert "cannot be written" in (away(store) or "")
+    assert "cannot be written" in find_failure(store).text

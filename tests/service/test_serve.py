@@ -17,7 +17,10 @@ import urllib.request
 import psutil
 import pytest
 
+from service.process import required_modules
+from service.process.home import CannotServe
 from service.server.managed_processes import Silence
+from service.settings import Settings
 from tests.support.addresses import own_uid
 from tests.support.machine_level import machine_level
 from tests.support.served import SMALL
@@ -26,6 +29,13 @@ from workers.sandbox.levels.capabilities import lacking
 pytestmark = pytest.mark.usefixtures("full_tier")
 
 READY_SECONDS = 60
+OIDC = {
+    "BACKPROBE_OIDC_ISSUER": "https://id.example",
+    "BACKPROBE_OIDC_CLIENT_ID": "backprobe",
+    "BACKPROBE_OIDC_CLIENT_SECRET": "hush",
+    "BACKPROBE_OIDC_URL": "https://backprobe.example",
+    "BACKPROBE_OIDC_ALLOWED": "@example.org",
+}
 
 
 class Serve:
@@ -252,8 +262,34 @@ def test_a_newer_database_is_told_in_one_line_and_left_alone(serve, tmp_path):
 
 def test_a_database_that_is_away_is_told_in_one_line(serve):
     refused(
-        serve("--no-worker", env={"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}), "Cannot migrate"
+        serve("--no-worker", env={"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}), "does not answer"
     )
+
+
+def test_a_short_secret_is_told_in_one_line(serve, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "secret").touch()
+    refused(serve("--no-worker"), "has 0 bytes and needs at least 32")
+
+
+@pytest.mark.parametrize(
+    ("environ", "module"),
+    [
+        ({"BACKPROBE_RATE_URL": "redis://127.0.0.1:1/0"}, "redis"),
+        ({"BACKPROBE_SPANS_URL": "http://127.0.0.1:1/v1/traces"}, "opentelemetry.sdk"),
+        (OIDC, "authlib"),
+    ],
+)
+def test_a_module_that_a_setting_needs_is_named_before_the_start(tmp_path, monkeypatch, environ, module):
+    find = required_modules.find_spec
+    monkeypatch.setattr(required_modules, "find_spec", lambda name: None if name == module else find(name))
+    settings = Settings.from_environment(environ, tmp_path)
+    with pytest.raises(
+        CannotServe, match=rf"BACKPROBE_\w+ cannot be used: the Python module `{module}` is not installed"
+    ):
+        required_modules.check_modules(settings)
+    monkeypatch.undo()
+    required_modules.check_modules(settings)
 
 
 def test_the_api_alone_refuses_a_database_that_is_not_migrated(tmp_path):

@@ -38,6 +38,20 @@ def test_quotas_are_changed_at_once_and_those_that_are_not_named_stay(plain_site
     assert (entry["action"], entry["detail"]) == ("tenant.change", {"max_queued": 7, "keep_days": 3})
 
 
+def test_the_tenants_that_hold_slots_are_listed(plain_site, tenant):
+    from store.runs import lifecycle
+
+    plain_site.submit()
+    worker = plain_site.worker(slots=4)
+    while (claim := lifecycle.claim(plain_site.context.database, worker)) is not None:
+        held = claim
+    code, said, _ = tenant("slots")
+    assert code == 0
+    assert "  default  cpu  " in said
+    assert " slots" in said
+    lifecycle.release(plain_site.context.database, held)
+
+
 def test_a_quota_of_none_closes_a_tenant(plain_site, tenant):
     tenant("set", "default", "--max-queued", "0")
     plain_site.worker()

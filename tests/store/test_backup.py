@@ -157,6 +157,17 @@ def test_the_commands_say_what_they_did_and_refuse_in_one_line(command, tmp_path
     assert (code, "bytes before" in out) == (0, True)
 
 
+def test_backup_and_restore_say_that_the_secret_is_not_in_the_file(command, other, tmp_path, monkeypatch):
+    file = str(tmp_path / "b.backup")
+    assert f"keep a copy of {tmp_path / 'secret'} too" in command("backup", file)[2]
+    monkeypatch.setenv("BACKPROBE_DATABASE_URL", other)
+    code, _, err = command("restore", file)
+    assert code == 0, err
+    assert f"The server's secret is not in a backup: before the service starts, {tmp_path / 'secret'} must be" in err
+    monkeypatch.setenv("BACKPROBE_SECRET", "s" * 32)
+    assert "keep a copy of BACKPROBE_SECRET too" in command("backup", f"{file}.2")[2]
+
+
 def test_stats_prints_every_figure_and_check(command, submit):
     submit()
     code, out, _ = command("stats")

@@ -33,7 +33,10 @@ def test_an_outage_is_told_once_with_its_cause_and_once_when_it_is_over(tmp_path
         for _ in range(3):
             fails(database)
         (line,) = caplog.messages
-        assert line == "the database is away, full or not migrated: OperationalError: unable to open database file"
+        assert (
+            line
+            == "the database is away, full, damaged or not migrated: OperationalError: unable to open database file"
+        )
         folder.mkdir()
         for _ in range(3):
             with database.begin():
@@ -54,7 +57,7 @@ def test_a_database_that_fails_here_and_there_has_one_outage(caplog):
         outage.failed(OSError("gone"))
         now += 1.0
         outage.worked()
-    assert caplog.messages == ["the database is away, full or not migrated: OSError: gone"]
+    assert caplog.messages == ["the database is away, full, damaged or not migrated: OSError: gone"]
     now += 5.0
     outage.worked()
     assert caplog.messages[1:] == ["the database answers again, after 25 s"]

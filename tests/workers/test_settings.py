@@ -64,7 +64,7 @@ def test_a_command_tells_it_in_one_line(monkeypatch, capsys):
 def test_a_gpu_is_not_shared_unless_asked():
     assert slots(None, "gpu") == 1
     assert slots(3, "gpu") == 3
-    assert slots(None, "cpu") >= 2
+    assert [slots(None, "cpu", cpus=cpus) for cpus in (0.25, 1.0, 1.5, 2.0, 64.0)] == [1, 2, 3, 4, 128]
 
 
 def test_a_sentry_is_not_shared_whatever_was_asked_for():

@@ -17,6 +17,7 @@ from typing import Final
 from store.access import idempotency, shares
 from store.admin import workers
 from store.audits import judging as audit_judging
+from store.database.missing_module import describe_class
 from store.database.session import Database
 from store.recorders import ending as recorder_end
 from store.recorders import frames as recorder_frames
@@ -153,7 +154,7 @@ class Reaper:
             duty()
         except Exception as error:  # noqa: BLE001 - one duty's failure must not stop the others, nor the next round
             if not self._database.away(error):
-                _log.warning("%s failed: %s", what, type(error).__name__)
+                _log.warning("%s failed: %s", what, describe_class(error))
             return False
         return True
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from service.process.readiness import Standing
     from store.runs.model import Queue
+    from store.telemetry.broker_probe import BrokerFailure
 
 blueprint = Operations("health", __name__, tag="Operation")
 
@@ -67,10 +68,10 @@ def _told(found: Standing) -> dict[str, Any]:
     return {"state": shown.state, "levels": list(shown.levels), "why": list(shown.why)}
 
 
-def _degraded(away: str | None, found: dict[Queue, Standing]) -> list[str]:
+def _degraded(failure: BrokerFailure | None, found: dict[Queue, Standing]) -> list[str]:
     """What keeps runs that are taken from being executed now."""
     broken = any(one.state in ("broken", "cannot-start") for one in found.values())
-    return [*(["broker"] if away is not None else []), *(["workers"] if broken else [])]
+    return [*(["broker"] if failure is not None else []), *(["workers"] if broken else [])]
 
 
 @blueprint.get("/readyz")
@@ -88,16 +89,17 @@ def get_readiness() -> Response:
     shared = context()
     database, schema, by_queue, found = _database()
     home = _home(shared.settings.store.home)
-    away = shared.broker.away()
+    failure = shared.broker.find_failure()
     can_start = all(one.state != "cannot-start" for one in found.values())
     ready = can_start and (database, schema, home) == ("ok", "at-head", "writable")
     told: dict[str, Any] = {
         "status": "ready" if ready else "not-ready",
-        "degraded": _degraded(away, found),
+        "degraded": _degraded(failure, found),
         "database": database,
         "schema": schema,
         "home": home,
-        "broker": "ok" if away is None else "unavailable",
+        "broker": "ok" if failure is None else "unavailable",
+        "missing_modules": [] if failure is None or failure.missing_module is None else [failure.missing_module],
         "isolation": {queue: _told(one) for queue, one in found.items()},
         "workers": by_queue,
         "wakeups_failed": shared.wakeups.failed,

@@ -222,6 +222,7 @@ class Readiness:
             level that the settings ask for cannot be given.
         degraded: Why runs that are taken wait: the broker is away, or no worker that lives can execute any. Empty: they
             do not.
+        missing_modules: Python modules that the broker's transport needs and that are not installed where the API runs.
         isolation: What runs get now, by queue.
     """
 
@@ -231,6 +232,7 @@ class Readiness:
     schema: Literal["at-head", "behind", "unknown"]
     home: Literal["writable", "not-writable"]
     broker: Literal["ok", "unavailable"]
+    missing_modules: list[str]
     isolation: dict[str, IsolationNow]
     workers: dict[str, int]
     wakeups_failed: int

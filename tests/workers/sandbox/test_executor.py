@@ -13,7 +13,8 @@ import pytest
 from tests.support.isolation import confined
 from workers.sandbox.levels.capabilities import CannotConfine
 from workers.sandbox.levels.names import Confinement
-from workers.sandbox.remote.boot import connect_executor, executor_answers
+from workers.sandbox.levels.usable_cpus import usable_cpus
+from workers.sandbox.remote.boot import connect_executor, executor_answers, executor_cpus
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.start import supervisor_for
 from workers.sandbox.supervisor.supervisor import Supervisor
@@ -54,6 +55,12 @@ def test_a_run_goes_through_the_socket(path):
         outcome = supervisor.run(GOOD)
         assert (outcome.status, outcome.facts.stdout) == ("succeeded", PRINTED)
         assert outcome.isolation["executor"] is True
+
+
+@pytest.mark.usefixtures("executor")
+def test_a_worker_counts_the_processors_of_its_executor(path, tmp_path):
+    assert executor_cpus(str(path)) == usable_cpus()
+    assert executor_cpus(str(tmp_path / "nobody")) is None
 
 
 def test_every_supervisor_has_a_zygote_of_its_own_and_it_goes_with_it(executor, path, until):

@@ -135,6 +135,22 @@ def _remove_folder(folder: Path) -> None:
         folder.rmdir()
 
 
+def own_folders(hierarchy: str) -> list[Path]:
+    """Return the folder of this process's group in a hierarchy, and those above it as far as they are mounted here.
+
+    Args:
+        hierarchy: A controller of version 1, or `cgroup2`.
+    """
+    try:
+        mounts = {controller: where for where, controllers in _mounts() for controller in controllers}
+        found = _inside(mounts.get(hierarchy), _own().get("" if hierarchy == "cgroup2" else hierarchy))
+    except OSError:
+        return []
+    if found is None:
+        return []
+    return [folder for folder in (found[0], *found[0].parents) if folder.is_relative_to(mounts[hierarchy][1])]
+
+
 def _mounts() -> Iterator[tuple[tuple[str, str], list[str]]]:
     """Of each mounted hierarchy the root that it shows and where it is, and its controllers (`cgroup2` for the new)."""
     for line in _MOUNTS.read_text("utf-8").splitlines():

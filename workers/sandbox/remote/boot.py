@@ -38,6 +38,8 @@ WANT_ZYGOTE: Final = b"zygote"
 CHECK: Final = b"check"
 OK: Final = b"ok"
 OFFER: Final = b"offer"
+CPUS: Final = b"cpus"
+OOM_KILLS: Final = b"oom-kills"
 """What is said on an executor's socket before anything else."""
 
 
@@ -169,12 +171,28 @@ def connect_executor(path: str) -> Link:
 
 def executor_answers(path: str) -> bool:
     """An executor listens at this unix socket."""
+    return _ask(path, CHECK) == OK
+
+
+def executor_cpus(path: str) -> float | None:
+    """Return the processors that an executor may use; None: it does not say."""
+    said = _ask(path, CPUS)
+    return float(said) if said.replace(b".", b"", 1).isdigit() else None
+
+
+def executor_oom_kills(path: str) -> int:
+    """Return how many processes of an executor's container the kernel has killed for want of memory; 0: unknown."""
+    return int(said) if (said := _ask(path, OOM_KILLS)).isdigit() else 0
+
+
+def _ask(path: str, question: bytes) -> bytes:
+    """Return an executor's answer; empty: nobody listens there, or it knows no such question."""
     try:
         with _connected(path) as connection:
-            connection.send(CHECK)
-            return connection.recv(64) == OK
+            connection.send(question)
+            return connection.recv(64)
     except OSError:
-        return False
+        return b""
 
 
 def executor_offers(path: str, patience_seconds: float) -> Confinement:

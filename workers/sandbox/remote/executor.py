@@ -2,7 +2,8 @@
 
 The executing container has no network, no secret and no environment but its own; the supervisor beside it reaches the
 database. A connection that says `zygote` becomes the control socket of a fresh one; descriptors travel over it. One
-that says `check` is answered `ok`, one that says `offer` by how children are confined here.
+that says `check` is answered `ok`, one that says `offer` by how children are confined here, one that says `cpus` or
+`oom-kills` by a number.
 """
 
 from __future__ import annotations
@@ -20,8 +21,20 @@ from typing import Final
 import msgspec
 
 from workers.sandbox.levels.names import Confinement
+from workers.sandbox.levels.oom_kills import count_oom_kills
+from workers.sandbox.levels.usable_cpus import usable_cpus
 from workers.sandbox.process import orphans
-from workers.sandbox.remote.boot import CHECK, OFFER, OK, TRUSTED, WANT_ZYGOTE, popen_keeper, popen_zygote
+from workers.sandbox.remote.boot import (
+    CHECK,
+    CPUS,
+    OFFER,
+    OK,
+    OOM_KILLS,
+    TRUSTED,
+    WANT_ZYGOTE,
+    popen_keeper,
+    popen_zygote,
+)
 from workers.signals import set_on_signals
 
 MOST_ZYGOTES: Final = 8
@@ -89,6 +102,10 @@ class Executor:
                 connection.send(OK)
             elif said == OFFER:
                 connection.send(msgspec.json.encode(self._confinement))
+            elif said == CPUS:
+                connection.send(str(usable_cpus()).encode())
+            elif said == OOM_KILLS:
+                connection.send(str(count_oom_kills()).encode())
             elif said == WANT_ZYGOTE and len(self._zygotes) < MOST_ZYGOTES:
                 connection.setblocking(True)
                 self._zygotes.append(self._popen(connection))

@@ -90,6 +90,8 @@ class Pool:
         """Boots in a row that no run was started on: each failed, or was lost before."""
         self.failure: str | None = None
         """Why the last boot failed; None since one was good."""
+        self.losses = 0
+        """How many warm processes ended without being asked to, or did not start."""
 
     @property
     def settled(self) -> bool:
@@ -149,6 +151,7 @@ class Pool:
         """It is gone, or is to be given up."""
         zygote.link.kill()
         self._end(zygote)
+        self.losses += zygote in (self._coming, self.current)
         if zygote is self._coming:
             self._coming = None
             own = f"({exit_text(zygote.link)}); its own message is on stderr"
@@ -179,6 +182,7 @@ class Pool:
         try:
             self._coming = Warm(self._boot())
         except OSError as error:
+            self.losses += 1
             self._failed(f"no warm process could be started: {error}")
             return
         self._coming.booted_at = now

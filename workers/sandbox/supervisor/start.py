@@ -12,7 +12,7 @@ from typing import Final
 from backprobe.isolation import ISOLATION_LEVELS
 from workers.sandbox.levels.capabilities import CannotConfine, Choice, choice, confinement
 from workers.sandbox.levels.names import Confinement
-from workers.sandbox.remote.boot import connect_executor, exec_keeper, exec_zygote, executor_offers
+from workers.sandbox.remote.boot import connect_executor, exec_keeper, exec_zygote, executor_offers, executor_oom_kills
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import Asked, WorkerSettings
 
@@ -37,6 +37,7 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
             isolation={"executor": True},
             gpu=gpu,
             ahead=settings.ahead,
+            count_oom_kills=lambda: executor_oom_kills(path),
         )
     if gpu:
         trusted = _only_trusted(settings)

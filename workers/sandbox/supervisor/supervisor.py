@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, Self
@@ -19,6 +20,7 @@ from typing import Any, Final, Self
 from backprobe.record import BadRecord, FrameReader, Record
 from store.runs.model import RunError
 from workers.sandbox.levels.names import Confinement
+from workers.sandbox.levels.oom_kills import count_oom_kills
 from workers.sandbox.process import orphans
 from workers.sandbox.process.ghosts import with_ghosts
 from workers.sandbox.remote.boot import TRUSTED, Link
@@ -51,6 +53,7 @@ class Supervisor:
         isolation: Facts about where children run, stored with each run beside its limits.
         gpu: Runs have devices: one run at a time, in a process of its own, without a limit on address space.
         ahead: In a pause a child is forked and locked down for whoever comes next.
+        count_oom_kills: Counts what the kernel killed in the group that runs without a cgroup of their own are in.
         missed: Why it has no higher level where the settings would take one; empty: it has what they ask for.
     """
 
@@ -63,6 +66,7 @@ class Supervisor:
         gpu: bool = False,
         ahead: bool = True,
         missed: tuple[str, ...] = (),
+        count_oom_kills: Callable[[], int] = count_oom_kills,
     ) -> None:
         orphans.make_undumpable()
         self._gpu = gpu
@@ -71,6 +75,10 @@ class Supervisor:
         self.missed = missed
         self.probe_id: str | None = None
         """Of the last proof that the level holds; stored with each run. None: none was made."""
+        self._oom_kills_of_runs = 0
+        """Processes that runs' own cgroups had killed for want of memory."""
+        self._count_others = count_oom_kills
+        self._others_before = count_oom_kills()
         self._watch = Watch(boot, confinement, one_shot=gpu, ahead=ahead)
         self._thread = threading.Thread(target=self._watch.serve, name="supervisor", daemon=True)
         self._thread.start()
@@ -87,6 +95,21 @@ class Supervisor:
     def failure(self) -> str | None:
         """Why no run can start now: the last boot of a warm process failed. None: it did not, or is not over."""
         return self._watch.pool.failure
+
+    @property
+    def oom_kills(self) -> int:
+        """How many processes the kernel has killed for want of memory where programs run, since this was made."""
+        return self._oom_kills_of_runs + max(0, self._count_others() - self._others_before)
+
+    @property
+    def warm_losses(self) -> int:
+        """How many warm processes ended without being asked to, or did not start."""
+        return self._watch.pool.losses
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return both by name, as `store.admin.worker_tally` takes them."""
+        return Counter(oom_kills=self.oom_kills, warm_losses=self.warm_losses)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -165,6 +188,7 @@ class Supervisor:
 
     def _outcome(self, job: Job, facts: Facts, ears: _Ears, *, canceled: bool) -> Outcome:
         record = ears.record()
+        self._oom_kills_of_runs += facts.oom_kills
         level = self.confinement.level
         found = verdict(facts, job.limits, record, ears.refused, canceled=canceled, level=level)
         return Outcome(
