@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.sections import read_sections
+
 SEEDS = Path(__file__).parents[2] / "seeds"
+SNIPPETS = read_sections(SEEDS / "snippets.txt")
+"""File name of a snippet -> its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def raising_lines(snippet: str, rows: list[Claim]) -> set[int]:
 
 def text(snippet: str, suppressed: set[int]) -> str:
     """A snippet in which the statements that end at `suppressed` lines let their exception pass; lines stay the same."""
-    source = (SEEDS / "snippets" / snippet).read_text()
+    source = SNIPPETS[snippet]
     lines = source.split("\n")
     for statement in ast.parse(source).body:
         if statement.end_lineno in suppressed:

@@ -14,12 +14,10 @@ from backprobe.capture.rewriting import scopes as scopes_module
 from backprobe.capture.rewriting.scopes import MODULE, Scope
 from tests.corpus.cases import SETS, load_set
 
-TESTS = Path(__file__).parents[2]
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FILES = sorted(
     [
-        *TESTS.glob("seeds/snippets/**/*.py"),
         *LIBRARY.glob("*.py"),
         *LIBRARY.glob("asyncio/*.py"),
         *LIBRARY.glob("unittest/*.py"),
