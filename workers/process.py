@@ -23,6 +23,7 @@ from store.database.settings import QUEUES, StoreSettings
 from store.runs import lifecycle
 from store.telemetry import logs
 from store.telemetry.spans import Spans
+from workers.admission import Admission
 from workers.app import make_app, publisher
 from workers.node import Node
 from workers.sandbox.supervisor.start import better_supervisor
@@ -73,6 +74,8 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
         better=lambda than: better_supervisor(settings, than),
         spans=Spans(store.spans_url, "backprobe-worker"),
     )
+    if settings.memory_bytes is not None:
+        node.admission = Admission(settings.memory_bytes)
     reach_broker(app)
     node.start()
     watch_parent(settings.parent, lambda: node.drain(0.0), lambda: node.keeper.held)

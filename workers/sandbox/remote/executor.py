@@ -14,11 +14,13 @@ import selectors
 import socket
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from workers.machine_memory import machine_bytes, memory_for_runs
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.process import orphans
 from workers.sandbox.remote.boot import CHECK, OFFER, OK, TRUSTED, WANT_ZYGOTE, popen_keeper, popen_zygote
@@ -88,7 +90,8 @@ class Executor:
             if said == CHECK:
                 connection.send(OK)
             elif said == OFFER:
-                connection.send(msgspec.json.encode(self._confinement))
+                memory_bytes = memory_for_runs(machine_bytes())
+                connection.send(msgspec.json.encode(replace(self._confinement, memory_bytes=memory_bytes)))
             elif said == WANT_ZYGOTE and len(self._zygotes) < MOST_ZYGOTES:
                 connection.setblocking(True)
                 self._zygotes.append(self._popen(connection))
