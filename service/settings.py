@@ -13,12 +13,16 @@ from store.access.backlog import MOST_QUEUED
 from store.access.secret import server_secret
 from store.database.settings import StoreSettings
 from store.recorders.recorder_requests import LEASE_SECONDS
+from store.runs.limits import LIMITS, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:.]+\](:[0-9]{1,5})?")
+LIMIT_VARIABLE: Final = "BACKPROBE_MOST_{}"
+"""The operator's maximum of a limit, such as BACKPROBE_MOST_MEMORY_BYTES; the names are those of `LIMITS`."""
+
 LEASES: Final = (60, 90 * 86_400)
 """Seconds of silence, least and most, after which a recorder may be taken to be gone."""
 
@@ -72,6 +76,7 @@ class Settings:
         origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
         oidc: Who lets people in; None: keys alone do.
         most_queued: Runs that may wait in each queue, of all tenants.
+        most_limits: The most that a run may ask for, by the name of the limit.
         tenant_threads: Reads of one tenant at work at the same time, while other tenants ask; writes are half as many.
         recorder_lease_seconds: Silence after which a recorder in a training job is taken to be gone.
     """
@@ -85,6 +90,7 @@ class Settings:
     https: bool = False
     oidc: OidcSettings | None = None
     most_queued: int = MOST_QUEUED
+    most_limits: Mapping[str, int] = field(default_factory=lambda: {name: limit.most for name, limit in LIMITS.items()})
     tenant_threads: int = MOST_AT_WORK
     recorder_lease_seconds: float = LEASE_SECONDS
 
@@ -95,7 +101,7 @@ class Settings:
         Raises:
             OSError, sqlalchemy.exc.DBAPIError: as of `server_secret`.
             ValueError: as of `StoreSettings`, `server_secret`, `RateLimits`, `OidcSettings`; a wrong
-                BACKPROBE_CORS_ORIGINS, BACKPROBE_MOST_QUEUED, BACKPROBE_TENANT_THREADS or
+                BACKPROBE_CORS_ORIGINS, BACKPROBE_MOST_QUEUED, BACKPROBE_MOST_* of a limit, BACKPROBE_TENANT_THREADS or
                 BACKPROBE_RECORDER_LEASE_SECONDS.
         """
         store = StoreSettings.from_environment(environ, home)
@@ -109,6 +115,7 @@ class Settings:
             https=environ.get("BACKPROBE_HTTPS") == "1",
             oidc=OidcSettings.from_environment(environ),
             most_queued=_most_queued(environ.get("BACKPROBE_MOST_QUEUED") or str(MOST_QUEUED)),
+            most_limits={name: _most_of_limit(limit, environ) for name, limit in LIMITS.items()},
             tenant_threads=_tenant_threads(environ.get("BACKPROBE_TENANT_THREADS") or str(MOST_AT_WORK)),
             recorder_lease_seconds=_lease(environ.get("BACKPROBE_RECORDER_LEASE_SECONDS") or f"{LEASE_SECONDS:.0f}"),
         )
@@ -117,6 +124,13 @@ class Settings:
 def _most_queued(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise ValueError(f"BACKPROBE_MOST_QUEUED is {text!r}; it must be a number of runs, such as {MOST_QUEUED}")
+    return int(text)
+
+
+def _most_of_limit(limit: Limit, environ: Mapping[str, str]) -> int:
+    text = environ.get(variable := LIMIT_VARIABLE.format(limit.name.upper())) or str(limit.most)
+    if not (text.isascii() and text.isdigit() and len(text) < 15 and limit.least <= int(text) <= limit.most):
+        raise ValueError(f"{variable} is {text!r}; it must be a whole number from {limit.least} to {limit.most}")
     return int(text)
 
 

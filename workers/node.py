@@ -12,6 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from store.admin import workers
@@ -20,8 +21,10 @@ from store.database.missing_module import describe_class
 from store.database.session import Database
 from store.runs import lifecycle
 from store.telemetry.spans import Spans
+from workers.admission import Admission
 from workers.lease import Keeper
 from workers.live_feed import Feeds
+from workers.machine_memory import machine_bytes, memory_for_runs
 from workers.sandbox.levels.names import up_to
 from workers.sandbox.levels.probe import prove
 from workers.sandbox.supervisor.job import Job
@@ -80,6 +83,9 @@ class Node:
         self.queue: Final = queue
         self.slots, self._lease_seconds = slots, lease_seconds
         self._publish = publish
+        there = supervisor.confinement.memory_bytes
+        self.admission = Admission(there or memory_for_runs(machine_bytes()))
+        """Of runs, by the memory of the machine, or of the executor's container; the settings may set another."""
         self.spans: Final = spans or Spans(None, "")
         self.id = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.keeper = Keeper(database, self._beat)
@@ -126,13 +132,16 @@ class Node:
         """The next run; None: nothing waits, this worker drains, or it cannot run anything now."""
         if self.draining.is_set() or not self.supervisor.wait_warm(WARM_SECONDS) or not self._offers:
             return None
-        return lifecycle.claim(
-            self.database,
-            self.id,
-            queue=queue,
-            lease_seconds=self._lease_seconds,
-            levels=up_to(self.supervisor.confinement.level),
-            devices=self._offers,
+        return self.admission.claim(
+            partial(
+                lifecycle.claim,
+                self.database,
+                self.id,
+                queue=queue,
+                lease_seconds=self._lease_seconds,
+                levels=up_to(self.supervisor.confinement.level),
+                devices=self._offers,
+            )
         )
 
     @contextmanager
@@ -252,6 +261,7 @@ class Node:
             "probe_id": self.supervisor.probe_id,
             "cgroup": self.supervisor.confinement.cgroups,
             "no_cgroup": self.supervisor.confinement.no_cgroups,
+            "memory_bytes": self.admission.memory_bytes,
         }
         if missed := self.supervisor.missed:
             if missed != self._missed:

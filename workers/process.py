@@ -24,6 +24,7 @@ from store.runs import lifecycle
 from store.telemetry import logs
 from store.telemetry.broker_probe import describe_failure
 from store.telemetry.spans import Spans
+from workers.admission import Admission
 from workers.app import make_app, publisher
 from workers.node import Node
 from workers.sandbox.supervisor.start import better_supervisor
@@ -74,6 +75,8 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
         better=lambda than: better_supervisor(settings, than),
         spans=_open_spans(store.spans_url),
     )
+    if settings.memory_bytes is not None:
+        node.admission = Admission(settings.memory_bytes)
     reach_broker(app)
     node.start()
     watch_parent(settings.parent, lambda: node.drain(0.0), lambda: node.keeper.held)

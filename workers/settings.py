@@ -37,6 +37,7 @@ class WorkerSettings:
             can give.
         trust_code: Where `auto` finds none, level `none` will do: only code that is trusted is sent here.
         sandbox_uid: Whom programs become where the worker is root.
+        memory_bytes: What the runs in hand may have together, as their limits promise it; None: most of the machine's.
         ahead: In a pause a child is forked and locked down for whoever comes next; it takes some 15 MiB.
         warm_further: In its pauses a warm process loads what programs that train need, and takes some 100 MiB more.
     """
@@ -50,6 +51,7 @@ class WorkerSettings:
     isolation: Asked = "auto"
     trust_code: bool = False
     sandbox_uid: int = SANDBOX_UID
+    memory_bytes: int | None = None
     ahead: bool = True
     warm_further: bool = True
 
@@ -57,8 +59,8 @@ class WorkerSettings:
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> WorkerSettings:
         """Read BACKPROBE_EXECUTOR, _PARENT_PID, _LEASE_SECONDS, _DRAIN_SECONDS, and CUDA_VISIBLE_DEVICES.
 
-        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION, _AHEAD (0),
-        _WARM_FURTHER (0).
+        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION,
+        _WORKER_MEMORY_BYTES, _AHEAD (0), _WARM_FURTHER (0).
 
         Raises:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
@@ -76,6 +78,10 @@ class WorkerSettings:
         if not (uid.isascii() and uid.isdigit() and 0 < int(uid) <= MOST_UID):
             message = f"BACKPROBE_SANDBOX_UID is {uid!r}; it must be a number from 1, which is not root, to {MOST_UID}"
             raise ValueError(message)
+        memory = environ.get("BACKPROBE_WORKER_MEMORY_BYTES") or ""
+        if memory and not (memory.isascii() and memory.isdigit() and len(memory) < 16 and int(memory)):
+            message = f"BACKPROBE_WORKER_MEMORY_BYTES is {memory!r}; it must be a number of bytes, from 1"
+            raise ValueError(message)
         return cls(
             executor=environ.get("BACKPROBE_EXECUTOR") or None,
             visible_devices=environ.get("CUDA_VISIBLE_DEVICES"),
@@ -86,6 +92,7 @@ class WorkerSettings:
             isolation=cast("Asked", isolation),
             trust_code=environ.get("BACKPROBE_TRUST_CODE") == "1",
             sandbox_uid=int(uid),
+            memory_bytes=int(memory) if memory else None,
             ahead=environ.get("BACKPROBE_AHEAD") != "0",
             warm_further=environ.get("BACKPROBE_WARM_FURTHER") != "0",
         )

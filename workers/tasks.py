@@ -58,6 +58,8 @@ def _fenced(node: Node, claim: lifecycle.Claim) -> None:
             node.spans.add(span, "attempt", at, "consumer", failed=True, backprobe__run=claim.public_id)
         else:
             node.spans.add(span, "attempt", at, "consumer", backprobe__run=claim.public_id)
+        finally:
+            node.admission.give_back(claim)
 
 
 def execute(node: Node, claim: lifecycle.Claim, span: Span | None = None) -> None:

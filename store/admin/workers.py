@@ -9,12 +9,10 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 
 from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
+from store.access.worker_shares import SILENT_SECONDS
 from store.database.session import Transaction
 from store.runs.model import Queue
 from store.tables import Now, worker_node
-
-SILENT_SECONDS: Final = 60.0
-"""A worker that has not beaten for so long counts as gone."""
 
 _AGE: Final[dict[str, sa.ColumnClause[Any]]] = {
     "postgresql": sa.literal_column("extract(epoch from clock_timestamp() - heartbeat_at)"),
@@ -54,6 +52,7 @@ class Offer:
 
     Attributes:
         cgroups: One of level `namespace` gives each run a cgroup, without which no run may have several processes.
+        memory_bytes: What the runs of the largest of them may have together; None: none of them says.
     """
 
     levels: tuple[IsolationLevel, ...]
@@ -61,6 +60,7 @@ class Offer:
     workers: int
     idle_slots: int
     cgroups: bool = False
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +126,13 @@ def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = S
         node for node in live(transaction, silent_seconds=silent_seconds) if queue in node.queues and not node.draining
     ]
     levels = {level for node in nodes for level in node.levels}
+    memory = [int(node.probe["memory_bytes"]) for node in nodes if "memory_bytes" in node.probe]
     return Offer(
         levels=tuple(level for level in ISOLATION_LEVELS if level in levels),
         devices=tuple(sorted({device for node in nodes for device in node.devices})),
         workers=len(nodes),
         idle_slots=sum(max(0, node.slots - node.busy) for node in nodes),
+        memory_bytes=max(memory, default=None),
         cgroups=any(node.probe.get("cgroup") for node in nodes if "namespace" in node.levels),
     )
 

@@ -8,60 +8,112 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
 from backprobe.isolation import IsolationLevel
+from store.access.worker_shares import (
+    MemoryRoom,
+    has_others,
+    live_slots,
+    may_take_memory,
+    may_take_slot,
+    promised_bytes,
+    standing,
+)
 from store.database.session import Database, Transaction
 from store.runs.limits import Limits
 from store.runs.model import Claim, FencedOut, Queue, Status
 from store.runs.transitions import in_status, leave_event, moved
 from store.runs.trial import TrialOf
-from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
+from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file, tenant
 
 RECORDER: Final = "recorder"
 """`run.lease_owner` of a watched run while frames come."""
 
-# Tenants with something queued in this queue, the least served first. The recursion is a skip scan: one probe of the
-# index run_queue per tenant, however many runs each has queued.
-_TENANTS: Final = sa.text("""
-with recursive waiting(tenant_id) as (
-  select min(tenant_id) from run where queue = :queue and status = 'queued'
-  union all
-  select (select min(r.tenant_id) from run r
-          where r.queue = :queue and r.status = 'queued' and r.tenant_id > w.tenant_id)
-  from waiting w where w.tenant_id is not null),
-busy as (select tenant_id, count(*) as n from run where status = 'running' and origin <> 'watched'
-  group by tenant_id)
-select w.tenant_id
-from waiting w join tenant t on t.id = w.tenant_id left join busy b on b.tenant_id = w.tenant_id
-where coalesce(b.n, 0) < t.max_running
-order by coalesce(b.n, 0) * 1.0 / t.weight,
-  (select max(r.claimed_at) from run r where r.tenant_id = w.tenant_id) nulls first, w.tenant_id
-""")
+_waiting: Final = run.alias("waiting")
+_queued: Final = (_waiting.c.status == sa.literal_column("'queued'"), _waiting.c.queue == sa.bindparam("of_queue"))
+_tenants: Final = sa.select(sa.func.min(_waiting.c.tenant_id).label("tenant_id")).where(*_queued).cte(recursive=True)
+_TENANTS_WAITING: Final = _tenants.union_all(
+    sa.select(
+        sa.select(sa.func.min(_waiting.c.tenant_id))
+        .where(*_queued, _waiting.c.tenant_id > _tenants.c.tenant_id)
+        .correlate(_tenants)
+        .scalar_subquery()
+    ).where(_tenants.c.tenant_id.is_not(None))
+)
+"""Tenants with something queued in a queue: a skip scan, one probe of the index run_queue per tenant, however many runs
+each has queued."""
+
+_served: Final = run.alias("served")
+_BUSY: Final = (
+    sa.select(
+        _served.c.tenant_id,
+        sa.func.count().label("runs"),
+        sa.func.count().filter(_served.c.queue == sa.bindparam("of_queue")).label("slots"),
+    )
+    .where(_served.c.status == sa.literal_column("'running'"), _served.c.origin != "watched")
+    .group_by(_served.c.tenant_id)
+    .cte("busy")
+)
+_runs, _slots = sa.func.coalesce(_BUSY.c.runs, 0), sa.func.coalesce(_BUSY.c.slots, 0)
+_served_at: Final = (
+    sa.select(sa.func.max(_served.c.claimed_at)).where(_served.c.tenant_id == _TENANTS_WAITING.c.tenant_id)
+).scalar_subquery()
+_TENANTS: Final = (
+    sa.select(_TENANTS_WAITING.c.tenant_id)
+    .join(tenant, tenant.c.id == _TENANTS_WAITING.c.tenant_id)
+    .outerjoin(_BUSY, _BUSY.c.tenant_id == tenant.c.id)
+    .where(_runs < tenant.c.max_running, may_take_slot(_slots, live_slots(), has_others(tenant.c.id)))
+    .order_by(_runs * 1.0 / tenant.c.weight, _served_at.nulls_first(), tenant.c.id)
+)
+"""Those that may have one more run, the least served first."""
+
+LOOK_AHEAD: Final = 50
+"""Runs of a tenant, in their order, of which the first that the worker has memory for is taken. Bounded, because all of
+them may want too much: to read the limits of 10,000 runs takes longer than a write transaction should."""
 
 _lease: Final = sa.bindparam("lease_seconds", type_=SECONDS)
+_of_tenant: Final = sa.bindparam("of_tenant", type_=sa.BigInteger())
 _next: Final = run.alias("next")
-_FIRST: Final = (
-    sa.select(_next.c.id)
+_AHEAD: Final = (
+    sa.select(_next.c.id, _next.c.rank_at, promised_bytes(_next).label("promised"))
     .where(
         _next.c.status == sa.literal_column("'queued'"),
         _next.c.queue == sa.bindparam("of_queue"),
-        _next.c.tenant_id == sa.bindparam("of_tenant"),
+        _next.c.tenant_id == _of_tenant,
         _next.c.not_before <= Now(),
         _next.c.min_isolation.in_(sa.bindparam("levels", expanding=True)),
         sa.or_(_next.c.device_class.is_(None), _next.c.device_class.in_(sa.bindparam("devices", expanding=True))),
     )
     .order_by(_next.c.rank_at, _next.c.id)
+    .limit(LOOK_AHEAD)
+    .subquery("ahead")
+)
+_candidate: Final = run.alias("candidate")
+_standing: Final = standing(_of_tenant)
+_FITTING: Final = (
+    sa.select(_candidate.c.id)
+    .join(_AHEAD, _AHEAD.c.id == _candidate.c.id)
+    .join(_standing, sa.true())
+    .where(
+        _candidate.c.status == sa.literal_column("'queued'"),
+        may_take_slot(_standing.c.taken, _standing.c.slots, _standing.c.has_others),
+        may_take_memory(_standing.c.held, _AHEAD.c.promised, _standing.c.has_others),
+    )
+    .order_by(_AHEAD.c.rank_at, _AHEAD.c.id)
     .limit(1)
-    .with_for_update(skip_locked=True)  # SQLite has no such clause, and needs none: BEGIN IMMEDIATE
+    .with_for_update(of=_candidate, skip_locked=True)  # SQLite has no such clause, and needs none: BEGIN IMMEDIATE
     .scalar_subquery()
 )
+_ONE_CLAIM_OF_TENANT: Final = sa.select(tenant.c.id).where(tenant.c.id == _of_tenant).with_for_update(key_share=True)
+"""Claims of one tenant that happen at once are made one after the other, else each would count without the others."""
+
 _CLAIM: Final = (
     moved("queued", "running")
-    .where(run.c.id == _FIRST)
+    .where(run.c.id == _FITTING)
     .values(
         attempt=run.c.attempt + 1,
         lease_owner=sa.bindparam("worker"),
@@ -129,6 +181,7 @@ def close_attempt(transaction: Transaction, run_id: int, attempt: int, outcome: 
 def claim(
     database: Database,
     worker: str,
+    memory: MemoryRoom | None = None,
     *,
     queue: Queue = "cpu",
     lease_seconds: float = 30.0,
@@ -140,6 +193,7 @@ def claim(
     Args:
         database: The queue.
         worker: `worker_node.id` of the one that takes it.
+        memory: What it has for the run; None: memory is not counted.
         queue: Of which queue.
         lease_seconds: How long the claim holds unless it is renewed.
         levels: Isolation levels that it really offers: a run is taken if its least level is among them. List all
@@ -147,11 +201,15 @@ def claim(
         devices: Device classes that it offers.
     """
     with database.read() as reading:
-        tenants = reading.execute(_TENANTS, {"queue": queue}).scalars().all()
+        tenants = reading.execute(_TENANTS, {"of_queue": queue}).scalars().all()
     asked = {"worker": worker, "lease_seconds": lease_seconds, "levels": list(levels), "devices": list(devices)}
+    asked |= asdict(memory or MemoryRoom())
     for tenant_id in tenants:
+        which = {"of_queue": queue, "of_tenant": tenant_id}
         with database.begin() as transaction:
-            row = transaction.execute(_CLAIM, asked | {"of_queue": queue, "of_tenant": tenant_id}).first()
+            if transaction.dialect.name == "postgresql":
+                transaction.execute(_ONE_CLAIM_OF_TENANT, which)
+            row = transaction.execute(_CLAIM, asked | which).first()
             if row is None:
                 continue
             opened = {"opened_run": row.id, "opened_attempt": row.attempt, "worker": worker}

@@ -1,4 +1,4 @@
-"""The limits of a run: the one table of their names, units, defaults, least and most."""
+"""The limits of a run: the one table of their names, units, defaults, least and most; and the memory they promise."""
 
 from __future__ import annotations
 
@@ -46,6 +46,10 @@ LIMITS: Final[Mapping[str, Limit]] = {
 """By name, in the order in which they are shown."""
 
 
+WARM_BYTES: Final = 256 * MIB
+"""Memory of the warm process that a run may change, and then has a copy of."""
+
+
 class LimitOutOfRange(ValueError):
     """The caller asked for a limit outside its range; the message names the field and the range."""
 
@@ -81,22 +85,37 @@ class Limits:
     processes: int = LIMITS["processes"].default
 
     @classmethod
-    def from_request(cls, asked: Mapping[str, object]) -> Limits:
-        """The limits with what was asked for put over the defaults.
+    def from_request(cls, asked: Mapping[str, object], most: Mapping[str, int] | None = None) -> Limits:
+        """Return the limits that were asked for; another one takes its default, or its maximum if that is less.
+
+        Args:
+            asked: By name.
+            most: The operator's maxima by name; a limit without one has that of `LIMITS`.
 
         Raises:
             UnknownLimit: a name that is not in `LIMITS`.
             LimitOutOfRange: not a whole number, or outside its range.
         """
-        taken: dict[str, int] = {}
+        maxima = most or {}
+        taken = {
+            name: min(limit.default, maxima[name])
+            for name, limit in LIMITS.items()
+            if name in maxima and name not in asked
+        }
         for name, value in asked.items():
             limit = LIMITS.get(name)
             if limit is None:
                 raise UnknownLimit(name)
-            if isinstance(value, bool) or not isinstance(value, int) or not limit.least <= value <= limit.most:
-                raise LimitOutOfRange(name, value, limit.least, limit.most)
+            highest = maxima.get(name, limit.most)
+            if isinstance(value, bool) or not isinstance(value, int) or not limit.least <= value <= highest:
+                raise LimitOutOfRange(name, value, limit.least, highest)
             taken[name] = value
         return cls(**taken)
+
+    @property
+    def promised_bytes(self) -> int:
+        """The most memory that a run with these limits can hold, its private folders included."""
+        return self.memory_bytes + self.disk_bytes + WARM_BYTES
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, int]) -> Limits:
@@ -107,3 +126,12 @@ class Limits:
     def stored(self) -> dict[str, int]:
         """As the `run.limits` column keeps them."""
         return asdict(self)
+
+
+def tenant_memory_bytes(memory_bytes: int) -> int:
+    """Return how much of the memory of a worker's runs the runs of one tenant may have, if there are other tenants.
+
+    It is three quarters, and it leaves room for a run of somebody else with the default limits, where both have room.
+    """
+    default = Limits().promised_bytes
+    return max(memory_bytes - max(memory_bytes // 4, default), min(memory_bytes, default))

@@ -27,7 +27,8 @@ class Faults:
 
     Attributes:
         counts: How often each was made.
-        killed_children: Numbers of the programs whose process was killed: they may have failed by SIGKILL.
+        killed_children: Numbers of the programs whose process was killed: it is run again while attempts are left, and fails
+            by SIGKILL at level `none`.
     """
 
     stack: Besieged

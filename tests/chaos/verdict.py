@@ -67,7 +67,9 @@ def judge(stack: Besieged, programs: Iterable[Program], killed_children: set[int
 
 
 def _of_end(one: Program, row: lifecycle.RunRow, was_killed: bool) -> list[str]:
-    by_us = was_killed and row.status == "failed" and row.outcome.signal == 9
+    at_none = row.status == "failed" and row.outcome.signal == 9
+    used_up = row.status == "lost" and row.attempt == row.max_attempts
+    by_us = was_killed and (at_none or used_up)
     canceled = one.may_cancel and row.status == "canceled" and row.cancel_requested_at is not None
     if row.status != one.status and not by_us and not canceled:
         error = row.error

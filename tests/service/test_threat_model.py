@@ -21,8 +21,10 @@ from service.web.body_lines import LINE_BYTES
 from store.access.tenants import every
 from store.audits import audit_uploads
 from store.recorders import judging, live_view, recorders
+from store.runs.limits import WARM_BYTES, tenant_memory_bytes
 from store.runs.snippets import UNUSED_SECONDS
 from workers import judging_budget
+from workers.machine_memory import KEPT_BYTES, memory_for_runs
 from workers.upkeep import sender
 from workers.watched_judging import SHARE_OF_ALL
 
@@ -55,6 +57,11 @@ def bound(context, tenant) -> dict[str, tuple[str, str]]:
         "a queue": (
             f"{context.settings.most_queued:,} runs",
             f"{share(context.settings.most_queued):,}, or its quota ({tenant['max_queued']:,})",
+        ),
+        "slots of live workers": ("those of each queue", "three quarters, and one at least"),
+        "memory of a worker's runs": (
+            "seven eighths of the machine's or the container's, without 1 GiB at least",
+            "three quarters, and what leaves room for a run with the default limits",
         ),
         "tries at webhooks": (str(sender.SEATS), f"{sender.SEATS_OF_TENANT}, one webhook {sender.SEATS_OF_ONE}"),
         "connections": (f"{MOST_CONNECTIONS:,}", "all"),
@@ -139,6 +146,9 @@ def test_a_number_that_differs_is_seen(said):
 def test_the_rest_of_its_numbers_are_those_of_the_code_too():
     text = " ".join(PAGE.read_text().split())
     assert SHARE_OF_ALL == 0.2
+    assert (memory_for_runs(64 * GIB), KEPT_BYTES) == (56 * GIB, GIB)
+    assert tenant_memory_bytes(64 * GIB) == 48 * GIB
+    assert f"copy pages of the warm process, {WARM_BYTES // MIB} MiB with a cgroup" in text
     assert f"after {turns.LONGEST_SECONDS:.0f} s 503" in text
     assert (
         f"a body of {MOST_BODY_BYTES // MIB} MiB, frames of {recorder_views.MOST_REQUEST_BYTES // MIB} MiB,"

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import asdict
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
 from store import queries, tables
+from store.access.worker_shares import MemoryRoom
 from store.database.ids import is_id, part
 from store.database.session import Database, WriterStuck
 from store.runs import claims, expiry, lifecycle
@@ -250,11 +252,14 @@ def test_the_claim_and_the_reaper_are_served_by_their_indices(database, submit, 
             transaction.execute(sa.text("analyze run"))
         event.listen(transaction, "before_cursor_execute", explain)
         asked = {"levels": ["none"], "devices": ["cpu"], "of_queue": "cpu", "of_tenant": 1}
-        transaction.execute(claims._CLAIM, asked | {"worker": "w", "lease_seconds": 1})
+        room = asdict(MemoryRoom())
+        transaction.execute(claims._CLAIM, asked | room | {"worker": "w", "lease_seconds": 1})
         transaction.execute(expiry._EXPIRED, {"most": 1})
-        transaction.execute(claims._TENANTS, {"queue": "cpu"})
+        transaction.execute(claims._TENANTS, {"of_queue": "cpu"})
     claimed, expired, tenants = plans
     assert "run_queue" in claimed
+    assert "run_busy" in claimed or "run_lease" in claimed
+    assert "run_claims" not in claimed  # nothing but what runs is counted
     assert "run_lease" in expired
     assert "run_queue" in tenants
     assert "run_busy" in tenants

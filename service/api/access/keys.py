@@ -151,8 +151,14 @@ def get_me() -> Response:
     with shared.database.read() as transaction:
         had = quotas.quotas(transaction, tenant_id=asked.tenant_id)
         tenant = tenants.public_id(transaction, asked.tenant_id)
+    most = shared.settings.most_limits
     limits = {
-        name: {"default": limit.default, "least": limit.least, "most": limit.most, "unit": limit.unit}
+        name: {
+            "default": min(limit.default, most[name]),
+            "least": limit.least,
+            "most": most[name],
+            "unit": limit.unit,
+        }
         for name, limit in LIMITS.items()
     }
     told = {

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.isolation import ISOLATION_LEVELS
+from service.api.runs.limit_maxima import allowed_limits, demand_memory
+from service.auth.caller import caller
 from service.context import context
 from service.problems.errors import Place, Problem
 from store.admin import workers
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from backprobe.isolation import IsolationLevel
     from service.schemas.requests import RunAsked
     from store.database.session import Transaction
+    from store.runs.limits import Limits
     from store.runs.model import Queue
 
 
@@ -27,6 +30,7 @@ class Wanted:
         device: cpu or cuda, as the request names it.
         isolation: The least level.
         processes, disk_bytes: Limits that were asked for by name; None: the default, which asks for no level.
+        limits: All that it will run with.
     """
 
     queue: Queue
@@ -34,6 +38,7 @@ class Wanted:
     isolation: IsolationLevel
     processes: int | None
     disk_bytes: int | None
+    limits: Limits
 
 
 def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[IsolationLevel, str]:
@@ -65,6 +70,7 @@ def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
         isolation=asked.isolation,
         processes=asked.limits.processes,
         disk_bytes=asked.limits.disk_bytes,
+        limits=allowed_limits(asked.limits.model_dump(exclude_none=True)),
     )
     with context().database.read() as transaction:
         return offered(transaction, wanted)
@@ -74,10 +80,12 @@ def offered(transaction: Transaction, asked: Wanted) -> IsolationLevel:
     """The least level demanded. While no worker is alive, only `none` is known to be offered.
 
     Raises:
-        Problem: `isolation-unavailable`, `unknown-device`: no live worker can give that.
+        Problem: `isolation-unavailable`, `unknown-device`: no live worker can give that; `invalid-request`: no live
+            worker has the memory.
     """
     queue = asked.queue
     offer = workers.offered(transaction, queue)
+    demand_memory(transaction, asked.limits, offer, caller().tenant_id)
     if asked.device != "cpu" and not offer.workers and workers.live(transaction):
         detail = f"No live worker has the device {asked.device}; those that live serve the CPU only."
         raise Problem(

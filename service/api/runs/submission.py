@@ -9,6 +9,7 @@ from flask import g
 
 from service.api.access.projects import place_of_caller
 from service.api.runs.isolation_offer import Wanted, least_for, offered
+from service.api.runs.limit_maxima import allowed_limits, repeated_limits
 from service.api.runs.run_includes import included_json
 from service.api.runs.run_json import run_json, run_of
 from service.api.runs.snippets import of_files, of_source, stored
@@ -121,7 +122,7 @@ def submission_of(
 
 
 def _limits(asked: RunAsked) -> Limits:
-    return Limits.from_request(asked.limits.model_dump(exclude_none=True))
+    return allowed_limits(asked.limits.model_dump(exclude_none=True))
 
 
 def _traceparent() -> str | None:
@@ -201,6 +202,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
                 isolation=again.min_isolation,
                 processes=body.limits.processes,
                 disk_bytes=body.limits.disk_bytes,
+                limits=again.limits,
             )
             least = offered(write.transaction, wanted)
             shared.backlog.demand(write.transaction, again.queue, tenant_id=caller().sharing)
@@ -226,7 +228,7 @@ def repeated(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Subm
         queue=asked.queue if asked.queue is not None else first.queue,
         device_class=first.device_class if asked.queue in {None, first.queue} else None,
         min_isolation=asked.isolation if asked.isolation is not None else first.min_isolation,
-        limits=Limits.from_stored({**first.limits, **asked.limits.model_dump(exclude_none=True)}),
+        limits=repeated_limits(first.limits, asked.limits.model_dump(exclude_none=True)),
         capture=asked.capture.stored() if asked.capture is not None else first.capture,
         seed=asked.seed if "seed" in given else first.seed,
         rules=_rules(asked.rules) if "rules" in given else first.rules,

@@ -114,3 +114,33 @@ def test_several_processes_that_reach_the_wall_clock_are_told_of_what_waits_for_
         found = verdict(Facts(stop="wall"), replace(LIMITS, processes=processes), None, None, canceled=False)
         assert found.error is not None
         assert ("destroy_process_group" in found.error.message) is (processes == 2)
+
+
+@pytest.mark.parametrize("level", ["process", "namespace"])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        Facts(signal=signal.SIGKILL, cpu_seconds=1.0),
+        Facts(signal=signal.SIGKILL, foreign_kills=1),
+        Facts(exit_code=1, foreign_kills=1),  # one of several processes was killed, and the program gave up
+    ],
+)
+def test_a_kill_below_the_runs_own_limits_is_not_the_programs_fault(facts, level):
+    found = verdict(facts, LIMITS, None, None, canceled=False, level=level)
+    assert (found.status, found.reason, found.limit_hit) == ("lost", "sandbox", None)
+    assert found.error is not None
+    assert found.error.whose == "ours"
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        (Facts(signal=signal.SIGKILL, oom_kills=1), "exceeded"),  # at its own limit of memory
+        (Facts(signal=signal.SIGKILL, cpu_seconds=9.9), "exceeded"),
+        (Facts(signal=signal.SIGKILL, stop="wall", foreign_kills=1), "exceeded"),
+        (Facts(signal=signal.SIGSEGV), "failed"),
+        (Facts(exit_code=0, foreign_kills=1), "succeeded"),  # it went on without what was killed
+    ],
+)
+def test_what_the_program_did_itself_stays_its_own(facts, status):
+    assert verdict(facts, LIMITS, ended(), None, canceled=False, level="namespace").status == status

@@ -120,21 +120,16 @@ def test_a_child_whose_warm_process_was_killed_before_it_had_its_place_costs_no_
 def test_uids_are_given_out_once_each_and_the_last_one_given_back_comes_last():
     some = Slots(Confinement(level="namespace", uid=1000, uids=3))
     order = Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1)
-    taken = [some.take(order, vm_bytes=0, limits=Limits()) for _ in range(3)]
+    taken = [some.take(order, limits=Limits()) for _ in range(3)]
     assert [slot.uid for slot in taken] == [1001, 1002, 1003]
     with pytest.raises(OSError, match="in use"):
-        some.take(order, vm_bytes=0, limits=Limits())
+        some.take(order, limits=Limits())
     some.free(taken[1])
     some.free(taken[0])
-    assert some.take(order, vm_bytes=0, limits=Limits()).uid == 1002
+    assert some.take(order, limits=Limits()).uid == 1002
 
 
 def test_where_the_worker_is_no_root_all_runs_are_who_it_is():
     one = Slots(Confinement(level="namespace", uid=None))
-    assert (
-        one.take(
-            Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1), vm_bytes=0, limits=Limits()
-        ).uid
-        == 0
-    )
+    assert one.take(Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1), limits=Limits()).uid == 0
     assert not one.places

@@ -21,6 +21,7 @@ import msgspec
 import workers
 from workers.sandbox.gvisor import sentry
 from workers.sandbox.process import landlock
+from workers.sandbox.process.lockdown import OUT_OF_MEMORY_SCORE
 from workers.sandbox.process.scratch import Scratch, sweep_dead_roots
 
 _CAPABILITIES: Final = (
@@ -192,6 +193,7 @@ def _specification(
             "cwd": "/",
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), _CAPABILITIES),
             "noNewPrivileges": True,
+            "oomScoreAdj": OUT_OF_MEMORY_SCORE,  # of the sentry
             "rlimits": [{"type": name, "soft": soft, "hard": hard} for name, (soft, hard) in limits.items()],
         },
         "root": {"path": "rootfs", "readonly": True},

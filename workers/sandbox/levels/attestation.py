@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from workers.sandbox.levels.cgroups import Cgroup, told
 from workers.sandbox.levels.names import Confinement
-from workers.sandbox.process.lockdown import open_files
+from workers.sandbox.process.lockdown import OUT_OF_MEMORY_SCORE, open_files
 from workers.sandbox.process.messages import Fork
 from workers.sandbox.process.namespaces import NO_CORE
 from workers.sandbox.process.scratch import PREFIX
@@ -108,6 +108,7 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
         if listed != ["0", "1", "2", "3", "4", "5"]:
             raise Differs(f"it holds the descriptors {listed}")
         _limits(folder, order, apart=apart)
+        _same({"oom_score_adj": text_of(folder, "oom_score_adj")}, {"oom_score_adj": str(OUT_OF_MEMORY_SCORE)})
         _alone(folder, status, order, apart=apart)
         return Seen(
             uid=uid,

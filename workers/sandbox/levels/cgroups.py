@@ -21,6 +21,10 @@ PERIOD_MICROSECONDS: Final = 100_000
 """In which a run's share of the CPU is counted: the kernel's default."""
 
 
+_AT_THE_LIMIT_BYTES: Final = 1 << 20
+"""The kernel takes memory for a group in portions; so near to its limit the next one was refused."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """What a group holds its processes to, as it was read back from the kernel.
@@ -42,12 +46,15 @@ class Used:
 
     Attributes:
         cpu_seconds: User and system time of all its processes; None: not counted here.
-        oom_kills: Processes that were killed for want of memory.
+        oom_kills: Processes that were killed because the group had reached its own limit of memory.
+        foreign_kills: Processes that were killed for want of memory while it was below its own limit: a group above it,
+            or the machine, had none left.
         refused_tasks: Threads and processes that were not made because there were too many.
     """
 
     cpu_seconds: float | None
     oom_kills: int
+    foreign_kills: int
     refused_tasks: int
 
 
@@ -143,9 +150,12 @@ class Cgroup:
             OSError: it is gone.
         """
         file = "memory.events" if self._place.version == 2 else "memory.oom_control"
+        kills = self._counter("memory", file, "oom_kill")  # both versions count a kill whoever was out of memory
+        reached = bool(kills) and self._has_reached_its_limit()
         return Used(
             cpu_seconds=self.cpu_seconds(),
-            oom_kills=self._counter("memory", file, "oom_kill"),
+            oom_kills=kills if reached else 0,
+            foreign_kills=0 if reached else kills,
             refused_tasks=self._counter("pids", "pids.events", "max"),
         )
 
@@ -182,6 +192,12 @@ class Cgroup:
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             finally:
                 os.close(pidfd)
+
+    def _has_reached_its_limit(self) -> bool:
+        if self._place.version == 2:
+            return self._counter("memory", "memory.events", "oom") > 0
+        highest = int(self._read("memory", "memory.max_usage_in_bytes"))  # Linux 6.18 leaves `memory.failcnt` at 0
+        return highest > self.asked.memory - _AT_THE_LIMIT_BYTES
 
     def _write(self, controller: str, file: str, value: int | str) -> None:
         (self._folders[controller] / file).write_text(str(value), encoding="ascii")

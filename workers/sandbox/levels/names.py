@@ -35,6 +35,7 @@ class Confinement:
         private_root: It sees a file system that holds nothing but the interpreter and the system's libraries.
         uids: How many uids, from the one after `uid` on, are given to runs in flight, one each; 0: all share one.
         cgroups: Each child has a cgroup of its own; else `no_cgroups` says why not.
+        memory_bytes: Where an executor holds it, what all its runs may have together; 0: it is on this machine.
     """
 
     level: IsolationLevel = "none"
@@ -43,6 +44,7 @@ class Confinement:
     uids: int = 0
     cgroups: bool = False
     no_cgroups: str = ""
+    memory_bytes: int = 0
 
 
 def unprivileged(uid: int = SANDBOX_UID) -> int | None:

@@ -25,7 +25,7 @@ FILES: Final = ("/etc/ld.so.cache", "/etc/localtime")
 LINKS: Final = ("lib", "lib64", "bin", "sbin")
 """Of a private root, into its /usr or folders of their own. sbin: ctypes asks ldconfig there where a library lies, and
 without it starts a compiler to ask."""
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+DEVICES: Final = ("/dev/null", "/dev/urandom", "/dev/random")
 _OWN: Final = (
     "maps",
     "status",

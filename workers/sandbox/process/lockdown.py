@@ -8,6 +8,7 @@ which has no Landlock: a root of its own and a uid of its own stand in for it th
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import resource
@@ -41,6 +42,10 @@ _MORE_THREADS: Final = 32
 _NO_DISK_BYTES: Final = 0
 """Nothing can be written at level `process`: no folder is limited there without a mount namespace. Files of the run are
 written before this holds."""
+
+OUT_OF_MEMORY_SCORE: Final = 1000
+"""`oom_score_adj` of a child: where the machine runs out of memory, the kernel ends a run before the worker, and the
+largest run first."""
 
 APART: Final = b"apart"
 PLACED: Final = b"placed"
@@ -92,6 +97,12 @@ def own_descriptors(around: Surroundings) -> None:
         return
     for fd in {*high, *around.ours} - set(range(PROGRAM + 1)):
         os.close(fd)
+
+
+def first_to_end(around: Surroundings) -> None:
+    """Where the machine runs out of memory, this process ends before the worker and the warm process."""
+    with contextlib.suppress(OSError) if around.level == "none" else contextlib.nullcontext():
+        Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_SCORE), encoding="ascii")
 
 
 def own_session(_: Surroundings) -> None:
@@ -224,10 +235,12 @@ def few_calls(around: Surroundings) -> None:
 
 Step = Callable[[Surroundings], None]
 
+_PLAIN: Final = (first_to_end, own_session, python_signals, own_folder, limits, bare_environment)
 STEPS: Final[dict[IsolationLevel, tuple[Step, ...]]] = {
-    "none": (own_session, python_signals, own_folder, limits, bare_environment),
-    "process": (own_session, python_signals, own_folder, limits, bare_environment, few_files, few_calls),
+    "none": _PLAIN,
+    "process": (*_PLAIN, few_files, few_calls),
     "namespace": (
+        first_to_end,
         own_namespaces,
         own_session,
         python_signals,

@@ -11,7 +11,13 @@
    own: its signals end at its pid namespace, its sockets at its `lo`, its paths at its private root.
 6. What no limit of a run counts is refused: a thread with descriptors of its own, which are limited by table; pages of
    the machine's store of huge ones; filters, whose room all programs of the machine share; and pipes that hand over
-   each write by itself, for which the supervisor would pay with a read each.
+   each write by itself, for which the supervisor would pay with a read each. Shared anonymous pages stay in memory when
+   all but one of them are unmapped, so that no limit on address space counts them: they need a cgroup.
+7. What tells of other processes and of the machine is refused: CPU clocks of other processes, process groups and
+   sessions of others, the host's name, and pages that the kernel merges with equal ones of other runs.
+8. No file is flushed to a disk: the host's files, which a run can open to read, are on disks that others wait for. The
+   program is told that it was done, which is true of its private folder: that is memory.
+9. A program cannot send itself SIGKILL: when a run dies of one, something outside of it sent the signal.
 
 The list was made for x86-64; another machine needs its own, and its own run of the hostile suite.
 """
@@ -30,19 +36,19 @@ from typing import Final
 _READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lseek close dup dup2 dup3
 pipe pipe2 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2"""
 _FILES = """stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getdents64
-getcwd chdir fsync fdatasync ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
+getcwd chdir ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
 umask statfs fstatfs"""
-_MEMORY = "munmap mprotect mremap madvise brk mincore msync get_mempolicy"
+_MEMORY = "munmap mprotect mremap brk mincore get_mempolicy"
 _SIGNALS = """rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
 restart_syscall pause alarm setitimer getitimer"""
 _THREADS = """futex futex_waitv set_robust_list get_robust_list rseq membarrier set_tid_address sched_yield
 sched_getaffinity sched_getparam sched_getscheduler getcpu arch_prctl gettid"""
-_CLOCKS = "nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times"
-_ITSELF = """getpid getppid getuid geteuid getgid getegid getpgrp getpgid getsid getgroups getresuid getresgid getrlimit
-getrusage sysinfo uname getrandom wait4 waitid exit exit_group"""
-_SEVERAL_PROCESSES = """fork vfork kill tgkill link fchmod epoll_create shutdown bind listen accept accept4 connect
-sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg getsockname getpeername setsockopt getsockopt socketpair
-setpgid sched_setaffinity set_mempolicy mbind"""
+_CLOCKS = "nanosleep gettimeofday time times"
+_ITSELF = """getpid getppid getuid geteuid getgid getegid getpgrp getgroups getresuid getresgid getrlimit getrusage
+sysinfo getrandom wait4 waitid exit exit_group"""
+_SEVERAL_PROCESSES = """fork vfork kill tgkill getpgid getsid link fchmod epoll_create shutdown bind listen accept
+accept4 connect sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg getsockname getpeername setsockopt getsockopt
+socketpair setpgid sched_setaffinity set_mempolicy mbind"""
 """Besides, where a run may have several: DataLoader workers make semaphores by `link` and pass tensors by descriptor,
 gloo talks TCP over `lo`."""
 ALLOWED: Final = f"{_READ_AND_WRITE} {_FILES} {_MEMORY} {_SIGNALS} {_THREADS} {_CLOCKS} {_ITSELF}".split()
@@ -63,8 +69,24 @@ _PRCTLS: Final = (15, 16, 3, 4, 21, 23, 39, 0x53564D41)
 """Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; PR_SET_PDEATHSIG only
 where a cgroup ends what was forked."""
 
+_ADVICE: Final = (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23)
+"""For `madvise`: how pages will be read, that they can go, whether a fork or a dump has them, huge pages, and reading
+them in at once. Never MADV_MERGEABLE: the time of a write shows that a page was merged, and so that another run has an
+equal one."""
+
 _F_SETFL, _O_DIRECT = 4, 0x4000
 _MAP_HUGETLB: Final = 0x40000
+_MAP_SHARED, _MAP_ANONYMOUS = 0x1, 0x20
+"""MAP_SHARED_VALIDATE is 3, and has the bit of MAP_SHARED too."""
+
+_CLOCK_OF_ANOTHER: Final = 0x80000000
+"""The sign bit of a clock's number: negative numbers name a process, a thread or a descriptor."""
+
+_MS_SYNC: Final = 4
+_CLOCK_CALLS: Final = ("clock_gettime", "clock_getres", "clock_nanosleep")
+_SIGKILL_BITS, _SIGNAL_BITS = 9, 7
+"""SIGKILL is 9; every signal's number fits into 7 bits."""
+
 _CLOSE_RANGE_UNSHARE: Final = 2
 _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _NAMESPACES: Final = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
@@ -88,12 +110,13 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def compiled(*, several: bool = False, folder: bool = False) -> bytes:
+def compiled(*, several: bool = False, folder: bool = False, has_cgroup: bool = False) -> bytes:
     """The filter as BPF, without a pid yet.
 
     Args:
-        folder: Of runs that have a private folder.
+        folder: Of runs that have a private folder, and a host name of their own.
         several: Of runs that may have several processes.
+        has_cgroup: Of runs whose cgroup counts memory that is not in their address space.
 
     Raises:
         OSError: this is no x86-64 Linux, or libseccomp is not installed; the text says which.
@@ -106,6 +129,7 @@ def compiled(*, several: bool = False, folder: bool = False) -> bytes:
         raise OSError(errno.ENOENT, f"libseccomp cannot be loaded: {error}") from None
     listed = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     _allow(listed, pyseccomp)
+    _allow_mmap(listed, pyseccomp, has_cgroup=has_cgroup)
     if folder:
         _allow_folder(listed, pyseccomp)
     (_allow_several if several else _allow_one)(listed, pyseccomp)
@@ -148,20 +172,36 @@ def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
     for option in _PRCTLS:
         listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
     listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
+    for advice in _ADVICE:
+        listed.add_rule(sc.ALLOW, "madvise", sc.Arg(2, sc.EQ, advice))
+    for call in _CLOCK_CALLS:
+        listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.MASKED_EQ, _CLOCK_OF_ANOTHER, 0))
+    for call in ("fsync", "fdatasync"):
+        listed.add_rule(sc.ERRNO(0), call)
+    listed.add_rule(sc.ERRNO(0), "msync", sc.Arg(2, sc.MASKED_EQ, _MS_SYNC, _MS_SYNC))
+    listed.add_rule(sc.ALLOW, "msync", sc.Arg(2, sc.MASKED_EQ, _MS_SYNC, 0))  # a way to ask whether a page is there
     thread = _CLONE_THREAD | _CLONE_FILES
     listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | thread, thread))
     for call, place, flag in (
         ("open", 1, _O_DIRECT),
         ("openat", 2, _O_DIRECT),
-        ("mmap", 3, _MAP_HUGETLB),
         ("close_range", 2, _CLOSE_RANGE_UNSHARE),
     ):
         listed.add_rule(sc.ALLOW, call, sc.Arg(place, sc.MASKED_EQ, flag, 0))
     listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, _F_SETFL), sc.Arg(2, sc.MASKED_EQ, _O_DIRECT, 0))
 
 
+def _allow_mmap(listed, sc, *, has_cgroup: bool) -> None:  # noqa: ANN001 as above
+    if has_cgroup:
+        listed.add_rule(sc.ALLOW, "mmap", sc.Arg(3, sc.MASKED_EQ, _MAP_HUGETLB, 0))
+        return
+    shared = _MAP_HUGETLB | _MAP_SHARED
+    listed.add_rule(sc.ALLOW, "mmap", sc.Arg(3, sc.MASKED_EQ, shared, 0))  # private
+    listed.add_rule(sc.ALLOW, "mmap", sc.Arg(3, sc.MASKED_EQ, shared | _MAP_ANONYMOUS, _MAP_SHARED))  # of a file
+
+
 def _allow_folder(listed, sc) -> None:  # noqa: ANN001 as above
-    for call in ("utimensat", "flock"):
+    for call in ("utimensat", "flock", "uname"):
         listed.add_rule(sc.ALLOW, call)
     for command in _LOCKS:
         listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, command))
@@ -170,8 +210,13 @@ def _allow_folder(listed, sc) -> None:  # noqa: ANN001 as above
 def _allow_one(listed, sc) -> None:  # noqa: ANN001 as above
     listed.add_rule(sc.ALLOW, "sched_setaffinity", sc.Arg(0, sc.EQ, 0))  # itself only
     listed.add_rule(sc.ALLOW, "socketpair", sc.Arg(0, sc.EQ, 1))  # AF_UNIX: asyncio's way to wake itself
-    for call in ("kill", "tgkill"):
-        listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, _OWN_PID))
+    for call in ("getpgid", "getsid"):
+        for itself in (0, _OWN_PID):
+            listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, itself))
+    for call, place in (("kill", 1), ("tgkill", 2)):
+        for bit in (1 << n for n in range(_SIGNAL_BITS)):  # a number that differs in one bit is another signal
+            differs = sc.Arg(place, sc.MASKED_EQ, bit, ~_SIGKILL_BITS & bit)
+            listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, _OWN_PID), differs)
 
 
 def _allow_several(listed, sc) -> None:  # noqa: ANN001 as above

@@ -25,7 +25,7 @@ from backprobe import stack
 from backprobe.capture.program.warm_up import first, rest
 from backprobe.isolation import IsolationLevel
 from workers.sandbox.levels.names import from_arguments
-from workers.sandbox.process import child, landlock, messages, namespaces, orphans, uncaught_errors
+from workers.sandbox.process import child, host_name, landlock, messages, namespaces, orphans, uncaught_errors
 from workers.sandbox.process.lockdown import Surroundings
 from workers.sandbox.process.messages import Ended, Fork, Kill, Ready, Refused, Started
 from workers.sandbox.process.scratch import Scratch, sweep_dead_roots
@@ -283,6 +283,7 @@ def serve_on(control: int, make: Callable[[socket.socket], Zygote]) -> NoReturn:
 def main() -> NoReturn:
     """Become who runs are to be, then serve."""
     words = from_arguments(sys.argv[1:])
+    host_name.hide_host_name(words.level)
     if words.uid is not None:
         if words.level == "namespace":
             namespaces.uncovered_proc()

@@ -239,8 +239,12 @@ def popen_zygote(
     """
     _never_root(confinement)
     apart = confinement.level == "namespace"
-    calls = None if confinement.level == "none" else _in_memory(seccomp.compiled(folder=apart))
-    more_calls = _in_memory(seccomp.compiled(several=True, folder=True)) if apart else None
+    calls = (
+        None
+        if confinement.level == "none"
+        else _in_memory(seccomp.compiled(folder=apart, has_cgroup=confinement.cgroups))
+    )
+    more_calls = _in_memory(seccomp.compiled(several=True, folder=True, has_cgroup=True)) if apart else None
     memory = [one for one in (calls, more_calls) if one is not None]
     words = [str(control.fileno()), *as_arguments(confinement, calls, more_calls, further=further)]
     command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.process.zygote", *words]

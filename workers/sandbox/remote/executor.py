@@ -15,11 +15,13 @@ import selectors
 import socket
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from workers.machine_memory import machine_bytes, memory_for_runs
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.levels.oom_kills import count_oom_kills
 from workers.sandbox.levels.usable_cpus import usable_cpus
@@ -101,7 +103,8 @@ class Executor:
             if said == CHECK:
                 connection.send(OK)
             elif said == OFFER:
-                connection.send(msgspec.json.encode(self._confinement))
+                memory_bytes = memory_for_runs(machine_bytes())
+                connection.send(msgspec.json.encode(replace(self._confinement, memory_bytes=memory_bytes)))
             elif said == CPUS:
                 connection.send(str(usable_cpus()).encode())
             elif said == OOM_KILLS:

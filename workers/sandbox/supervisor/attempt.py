@@ -18,7 +18,7 @@ from workers.sandbox.gvisor.runsc import Guest
 from workers.sandbox.gvisor.sentry import SENTRY_BYTES, Behind, Under
 from workers.sandbox.levels.attestation import Seen
 from workers.sandbox.levels.cgroups import Used
-from workers.sandbox.process.messages import Ended, Fork
+from workers.sandbox.process.messages import Ended, Fork, close_all
 from workers.sandbox.supervisor.job import Job, fill, memory
 from workers.sandbox.supervisor.outcome import Facts, Stop
 from workers.sandbox.supervisor.pipe import Pipe, StreamName
@@ -99,22 +99,21 @@ class Attempt:
         self.seen: Seen | Behind | None = None
         """What it was attested to be; None at level `none`, or before."""
 
-    def open(self, serial: int, now: float, slots: Slots, vm_bytes: int) -> tuple[Fork, list[int], socket.socket]:
+    def open(self, serial: int, now: float, slots: Slots) -> tuple[Fork, list[int], socket.socket]:
         """Make what a child needs: the order, the descriptors that go with it (close them after), our end of sync.
 
         Raises:
             OSError: there is no uid, no cgroup or no memory for it; nothing was made.
         """
         order = self._order(serial)
-        self.slot = slots.take(order, vm_bytes=vm_bytes, limits=self.job.limits)
+        self.slot = slots.take(order, limits=self.job.limits)
         self.order = structs.replace(order, uid=self.slot.uid, placed=slots.places)
         self.serial, self.started_at, self.tries = serial, now, self.tries + 1
         theirs: list[int] = []
         try:
             self.sync = self._descriptors(theirs)
         except OSError:
-            for one in theirs:
-                os.close(one)
+            close_all(theirs)
             self.close()
             self.leave(slots)
             raise
@@ -276,6 +275,7 @@ class Attempt:
             cpu_seconds=self._cpu_seconds(),
             lockdown_cpu_seconds=self.lockdown_cpu_seconds,
             oom_kills=0 if self.used is None else self.used.oom_kills,
+            foreign_kills=0 if self.used is None else self.used.foreign_kills,
             refused_tasks=0 if self.used is None else self.used.refused_tasks,
             wall_seconds=max(0.0, self.ended_at - self.gone_at) if self.gone_at and self.ended_at else 0.0,
             max_rss_bytes=None if self.ended is None else self.ended.max_rss_bytes,

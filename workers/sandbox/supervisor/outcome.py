@@ -6,8 +6,10 @@
     our clock, byte, row or process counter, or the memory of its     exceeded   wall, output, record, processes
     record's rows, stopped it
     its sentry took too much memory for its files, threads, locks     exceeded   memory
-    its cgroup killed a process for want of memory                    exceeded   memory
+    its cgroup killed a process at its own limit of memory            exceeded   memory
     SIGXCPU, or SIGKILL not sent by us, near the limit of CPU time    exceeded   cpu
+    SIGKILL not sent by us, at `process` or `namespace`, or a kill    lost       sandbox
+    for want of memory below its own limit, unless it ended well
     it died on a signal                                               failed     signal
     a refused stream, or no end frame                                 failed     record
     the end frame says raised, and it is an allocator that did        exceeded   memory      told by the run
@@ -15,9 +17,10 @@
     the end frame says ended, and the exit code is not 0              failed     exit
     the end frame says ended, exit code 0                             succeeded  ended       told by the run
 
-The first line that holds wins; a refused stream that passed its limit of bytes too was refused. After `go` no exit code
-means "ours". A program that failed because a thread, a process or a byte on disk was refused could have gone on: it has
-failed, and its error names the limit.
+The first line that holds wins. At `process` and `namespace` no program can send itself SIGKILL. So it came from
+outside, mostly from the kernel for want of memory: the program is not to blame, and is run again. A refused stream that
+passed its limit of bytes too was refused. After `go` no exit code means "ours". A program that failed because a thread,
+a process or a byte on disk was refused could have gone on: it has failed, and its error names the limit.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from store.runs.limits import Limits
 from store.runs.model import EndStatus, RunError
 from workers.sandbox.gvisor.sentry import Behind
 from workers.sandbox.levels.attestation import Seen
+from workers.sandbox.supervisor.foreign_kills import KILLED_FROM_OUTSIDE, was_killed_from_outside
 from workers.sandbox.supervisor.limit_text import by_exception, refused_by_level, too_heavy, what_to_change
 
 Stop = Literal[
@@ -68,7 +72,9 @@ class Facts:
         stdout, stderr: Their last 64 KiB.
         seen: What the child was attested to be before it went; None at level `none`.
         devices: Names of those that it had; empty: the CPU only.
-        oom_kills, refused_tasks: Processes that the run's cgroup had killed for want of memory, and tasks it refused.
+        oom_kills: Processes that were killed because the run's cgroup had reached its own limit of memory.
+        foreign_kills: Processes of it that were killed for want of memory below that limit.
+        refused_tasks: Tasks that its cgroup refused.
     """
 
     exit_code: int | None = None
@@ -88,6 +94,7 @@ class Facts:
     seen: Seen | Behind | None = None
     devices: tuple[str, ...] = ()
     oom_kills: int = 0
+    foreign_kills: int = 0
     refused_tasks: int = 0
 
 
@@ -145,6 +152,8 @@ def verdict(
     limit_hit = _limit_hit(facts, limits)
     if limit_hit is not None:
         return _exceeded(limit_hit, limits, record, is_heavy=facts.stop == "record_weight")
+    if was_killed_from_outside(facts, level):
+        return Verdict(status="lost", reason="sandbox", error=KILLED_FROM_OUTSIDE)
     end = None if record is None else record.end
     if facts.signal is not None and facts.stop is None:
         found = _died(facts.signal, record)

@@ -51,9 +51,9 @@ class Warm:
         self.unready: str | None = None
 
     @property
-    def offers(self) -> tuple[int, tuple[str, ...]]:
-        """Its address space in bytes, and the names of its devices."""
-        return (0, ()) if self.ready is None else (self.ready.vm_bytes, self.ready.devices)
+    def devices(self) -> tuple[str, ...]:
+        """Names of its devices."""
+        return () if self.ready is None else self.ready.devices
 
     def wear(self, rss_bytes: int) -> None:
         """Notice how much a fork and a run have left behind."""

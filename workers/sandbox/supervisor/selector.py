@@ -136,11 +136,11 @@ class Watch:
             self._start(self._waiting.popleft(), zygote)
 
     def _start(self, attempt: Attempt, zygote: Warm) -> None:
-        vm_bytes, attempt.devices = zygote.offers
+        attempt.devices = zygote.devices
         if not attempt.ahead and self._ahead.adopted_by(attempt, zygote):
             return
         try:
-            order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots, vm_bytes)
+            order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots)
         except OSError as error:
             self._give_up(attempt, f"there is no place for the run: {error}")
             self._ahead.landed(attempt)

@@ -55,11 +55,8 @@ class Slots:
         """A child must wait until it was put into its slot."""
         return self._placed
 
-    def take(self, order: Fork, *, vm_bytes: int, limits: Limits) -> Slot:
+    def take(self, order: Fork, *, limits: Limits) -> Slot:
         """A slot for this run.
-
-        Args:
-            vm_bytes: Address space of the warm process: a run has it, and adds its own memory to it.
 
         Raises:
             OSError: there is none.
@@ -74,7 +71,7 @@ class Slots:
         try:
             cgroup = self._cgroups.make(
                 str(order.serial),
-                memory_bytes=vm_bytes + limits.memory_bytes + limits.disk_bytes,
+                memory_bytes=limits.promised_bytes,
                 tasks=tasks(order),
                 cores=order.processes * order.threads,
             )

@@ -115,7 +115,7 @@ class Supervisor:
     def devices(self) -> tuple[str, ...]:
         """Names of those that the next run would have; empty: none is ready."""
         current = self._watch.pool.current
-        return () if current is None else current.offers[1]
+        return () if current is None else current.devices
 
     def wait_warm(self, seconds: float) -> bool:
         """Wait until a run would start at once; False: not within so many seconds."""
