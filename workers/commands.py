@@ -148,8 +148,8 @@ def _told_of(public_id: str, done: int, change: Any) -> None:
 def _executor(arguments: argparse.Namespace) -> int:
     from store.telemetry import logs
     from workers.sandbox.levels.capabilities import CannotConfine
-    from workers.sandbox.remote import boot
     from workers.sandbox.remote import executor as service
+    from workers.sandbox.remote.executor_client import executor_answers
     from workers.sandbox.supervisor.start import executor_confinement
 
     settings = _settings()
@@ -157,7 +157,7 @@ def _executor(arguments: argparse.Namespace) -> int:
     if path is None:
         return _failed("backprobe executor: say where with --socket PATH or BACKPROBE_EXECUTOR", 2)
     if arguments.check:
-        return 0 if boot.executor_answers(str(path)) else _failed(f"no executor answers at {path}")
+        return 0 if executor_answers(str(path)) else _failed(f"no executor answers at {path}")
     logs.to_stderr()
     if (missing := _missing_torch()) is not None:
         return _failed(f"backprobe executor: {missing}")
@@ -174,7 +174,7 @@ def _executor(arguments: argparse.Namespace) -> int:
 def _cpus(settings: WorkerSettings) -> float:
     """Return the processors that programs of this worker may use: the executor's, if they run in another container."""
     from workers.sandbox.levels.usable_cpus import usable_cpus
-    from workers.sandbox.remote.boot import executor_cpus
+    from workers.sandbox.remote.executor_client import executor_cpus
 
     found = None if settings.executor is None else executor_cpus(settings.executor)
     return usable_cpus() if found is None else found

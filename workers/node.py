@@ -22,12 +22,11 @@ from store.database.session import Database
 from store.runs import lifecycle
 from store.telemetry.spans import Spans
 from workers.admission import Admission
+from workers.canary import run_canary
 from workers.lease import Keeper
 from workers.live_feed import Feeds
 from workers.machine_memory import machine_bytes, memory_for_runs
 from workers.sandbox.levels.names import up_to
-from workers.sandbox.levels.probe import prove
-from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.supervisor import Supervisor
 
 BEAT_SECONDS: Final = 5.0
@@ -43,15 +42,6 @@ WARM_SECONDS: Final = 30.0
 """How long a task waits for a sandbox that boots; then the wake-up is dropped, and the reaper sends another."""
 
 _log: Final = logging.getLogger(__name__)
-
-_CANARY: Final = """\
-import sys, torch
-x = torch.arange(3.0, requires_grad=True)
-(x * x).sum().backward()
-assert x.grad.tolist() == [0.0, 2.0, 4.0]
-devices = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if "cuda" in sys.argv else []
-print(torch.__version__, *devices, sep="\\n")
-"""
 
 
 class Node:
@@ -195,7 +185,7 @@ class Node:
 
     def _proved(self) -> bool:
         """Attack our own sandbox, and offer what holds; nothing, where something does not."""
-        found = self._attacked(self.supervisor)
+        found = run_canary(self.supervisor, self.queue)
         if isinstance(found, str):
             self._complain(found)
             self._offers = ()
@@ -210,7 +200,7 @@ class Node:
             return
         level = one.confinement.level
         one.wait_warm(BOOT_SECONDS)
-        found = self._attacked(one)
+        found = run_canary(one, self.queue)
         if isinstance(found, str):
             if found != self._not_better:
                 _log.warning("isolation %s was tried and is not given: %s (it is tried again)", level, found)
@@ -227,22 +217,6 @@ class Node:
         self._offer(found[0], found[1:])
         if idle:
             old.close()
-
-    def _attacked(self, supervisor: Supervisor) -> list[str] | str:
-        """Torch's version and the devices, as a program has told them, where the level holds; else why not."""
-        arguments = ("cuda",) if self.queue == "gpu" else ()
-        outcome = supervisor.run(Job(files={"canary.py": _CANARY}, entry="canary.py", arguments=arguments))
-        said = outcome.facts.stdout.decode("utf-8", "replace").splitlines()
-        if outcome.status != "succeeded" or not said:
-            told = outcome.facts.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-200:]  # a canary's own
-            ended = f"a program of one line ended {outcome.status} {outcome.reason}{f': {told}' if told else ''}"
-            return outcome.facts.broken or ended
-        level = supervisor.confinement.level
-        if level == "none":  # which claims nothing
-            return said
-        proof = prove(supervisor)
-        supervisor.probe_id = proof.probe_id
-        return said if proof.holds else f"isolation {level} does not hold: {'; '.join(proof.breaches)}"
 
     def _complain(self, why: str) -> None:
         """Say what is wrong with the sandbox, once for as long as it is."""

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from store.runs.limits import Limits
-from workers.sandbox.remote.boot import Link, connect_executor, exec_zygote
+from workers.sandbox.remote.boot import Link, exec_zygote
+from workers.sandbox.remote.executor_client import connect_executor
 from workers.sandbox.supervisor.attempt import UNDECODED_BYTES, Attempt
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
@@ -201,7 +202,7 @@ def test_a_run_that_waits_for_a_warm_process_is_canceled_at_once():
 
 
 def test_an_executor_that_takes_no_connection_does_not_hold_its_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr("workers.sandbox.remote.boot.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("workers.sandbox.remote.executor_client.ANSWER_SECONDS", 0.2)
     path = str(tmp_path / "sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)

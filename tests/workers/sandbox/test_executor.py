@@ -14,7 +14,7 @@ from tests.support.isolation import confined
 from workers.sandbox.levels.capabilities import CannotConfine
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.levels.usable_cpus import usable_cpus
-from workers.sandbox.remote.boot import connect_executor, executor_answers, executor_cpus
+from workers.sandbox.remote.executor_client import connect_executor, executor_answers, executor_cpus
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.start import supervisor_for
 from workers.sandbox.supervisor.supervisor import Supervisor

@@ -10,7 +10,8 @@ import pytest
 
 from store.runs.limits import Limits
 from workers.sandbox.levels.capabilities import CannotConfine
-from workers.sandbox.remote.boot import connect_executor, exec_keeper
+from workers.sandbox.remote.boot import exec_keeper
+from workers.sandbox.remote.executor_client import connect_executor
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.start import executor_confinement, supervisor_for

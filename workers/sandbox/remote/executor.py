@@ -26,17 +26,8 @@ from workers.sandbox.levels.names import Confinement
 from workers.sandbox.levels.oom_kills import count_oom_kills
 from workers.sandbox.levels.usable_cpus import usable_cpus
 from workers.sandbox.process import orphans
-from workers.sandbox.remote.boot import (
-    CHECK,
-    CPUS,
-    OFFER,
-    OK,
-    OOM_KILLS,
-    TRUSTED,
-    WANT_ZYGOTE,
-    popen_keeper,
-    popen_zygote,
-)
+from workers.sandbox.remote.boot import TRUSTED, popen_keeper, popen_zygote
+from workers.sandbox.remote.executor_client import CHECK, CPUS, OFFER, OK, OOM_KILLS, WANT_ZYGOTE
 from workers.signals import set_on_signals
 
 MOST_ZYGOTES: Final = 8

@@ -12,7 +12,8 @@ from typing import Final
 from backprobe.isolation import ISOLATION_LEVELS
 from workers.sandbox.levels.capabilities import CannotConfine, Choice, choice, confinement
 from workers.sandbox.levels.names import Confinement
-from workers.sandbox.remote.boot import connect_executor, exec_keeper, exec_zygote, executor_offers, executor_oom_kills
+from workers.sandbox.remote.boot import exec_keeper, exec_zygote
+from workers.sandbox.remote.executor_client import connect_executor, executor_offers, executor_oom_kills
 from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import Asked, WorkerSettings
 

@@ -48,7 +48,7 @@ class Supervisor:
     """Runs programs in children of a warm process.
 
     Args:
-        boot: Starts a zygote: `boot.exec_zygote` here, `boot.connect_executor` beside a container.
+        boot: Starts a zygote: `boot.exec_zygote` here, `executor_client.connect_executor` beside a container.
         confinement: What `boot` gives them; a child that is not found in it does not run.
         isolation: Facts about where children run, stored with each run beside its limits.
         gpu: Runs have devices: one run at a time, in a process of its own, without a limit on address space.
