@@ -136,7 +136,7 @@ def _pip(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory, full_tier: None) -> Path:
     """A wheel of this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     reached = _pip("download", "-q", "--no-deps", "-d", str(folder), "-c", str(ROOT / "constraints.txt"), "packaging")

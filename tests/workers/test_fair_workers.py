@@ -14,6 +14,8 @@ from store.runs import lifecycle
 from store.runs.limits import Limits, tenant_memory_bytes
 from tests.support.isolation import confined
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 SLOTS = 4
 MEMORY_BYTES = 12 << 30
 """Of the worker: so that memory, and not only slots, is what a tenant can fill."""

@@ -49,6 +49,7 @@ def programs():
     return found
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_program_that_somebody_kills_is_lost_and_not_blamed(supervisor):
     began = threading.Event()
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -64,6 +65,7 @@ def test_a_program_that_somebody_kills_is_lost_and_not_blamed(supervisor):
     assert "killed from outside" in outcome.error.message
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_program_cannot_make_it_look_so(supervisor):
     source = """
 import ctypes, os, signal
@@ -81,6 +83,7 @@ os.kill(os.getpid(), signal.SIGUSR1) if os.getpid() > 1 else os._exit(3)
     assert outcome.status == "failed"
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_where_memory_runs_out_programs_end_before_the_warm_process(supervisor):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         running = pool.submit(
@@ -113,6 +116,7 @@ def crowded():
         group_limit(folder, None)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_neighbour_that_is_killed_for_anothers_files_is_not_blamed(crowded):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         neighbour = pool.submit(

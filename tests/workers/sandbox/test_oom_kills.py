@@ -39,12 +39,14 @@ def test_a_file_without_the_number_counts_none(tmp_path, text):
     assert read_count(tmp_path / "memory.events.local") == 0
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_supervisor_counts_from_its_own_start(until):
     killed = iter([7, 7, 9])
     with Supervisor(exec_zygote, count_oom_kills=lambda: next(killed)) as supervisor:
         assert (supervisor.oom_kills, supervisor.oom_kills) == (0, 2)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_warm_process_that_is_killed_counts_as_lost(until):
     links = []
 
