@@ -110,6 +110,7 @@ def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix
         isolation=again.min_isolation,
         processes=None,
         disk_bytes=None,
+        device_class=again.device_class,
     )
     least = offered(transaction, wanted)
     return replace(again, min_isolation=least, rerun_of=None, trial=of)

@@ -201,6 +201,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
                 isolation=again.min_isolation,
                 processes=body.limits.processes,
                 disk_bytes=body.limits.disk_bytes,
+                device_class=again.device_class,
             )
             least = offered(write.transaction, wanted)
             shared.backlog.demand(write.transaction, again.queue, tenant_id=caller().sharing)
