@@ -1,22 +1,21 @@
-"""Is this a program? The checks that cost nothing but reading it; it is never run in this process.
+"""Is this a program? The checks that cost nothing but reading it; it is neither compiled nor run in this process.
 
 `compile` is the whole of Python's own opinion: it also refuses `return` outside a function, which a parser lets pass.
-It is asked about 150,000 words of a program: 1 MiB of `x;` took 685 MiB and 1.4 s, in which no other thread ran.
+A process with limits is asked for it (`service.process.syntax_checker`), about 150,000 words of a program at most.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import unicodedata
-import warnings
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from backprobe.rules.analysis.source.syntax import MOST_WORDS, words
+from backprobe.rules.analysis.parse_bounds import MOST_WORDS, count_words
 from service.problems.errors import Place, Problem
+from service.process.syntax_checker import CHECKER
 from service.web.printable_text import is_printable
 from store.runs.snippets import started
 
@@ -42,9 +41,6 @@ SOURCE_NAME: Final = "snippet.py"
 _NO_PART: Final = re.compile(r"[^\w.-]+")
 _LONGEST_CALLED: Final = 48
 """Characters of a name that are kept where it cannot be a path; as bytes they fit the name of a file."""
-
-_one_at_a_time = threading.Lock()
-"""`catch_warnings` is a property of the process, and no two compilations shall take memory at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +79,7 @@ class Snippet:
         for path, text in self.files.items():
             if not path.endswith(".py") and path != first and "\0" not in text:
                 continue
-            counted = words(text, left + 1)
+            counted = count_words(text, left + 1)
             if counted > left and "\0" not in text:
                 continue  # the run itself will say what Python thinks of it
             left -= min(counted, left)
@@ -123,22 +119,12 @@ class Snippet:
         raise Problem("invalid-request", detail, places=(Place(pointer=pointer, code="bad-path", detail=detail),))
 
     def _check_syntax(self, path: str, text: str) -> None:
-        line: int | None = None
-        try:
-            with _one_at_a_time, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an invalid escape is the program's business, not our log's
-                compile(text.removeprefix("\ufeff"), path, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            said, line = error.msg, error.lineno
-        except (RecursionError, MemoryError):  # what CPython's compiler answers to nesting beyond its stack
-            said = "nested more deeply than Python can compile"
-        except (ValueError, OverflowError) as error:
-            said = str(error)[:200]
-        else:
+        fault = CHECKER.find_fault(path, text.removeprefix("\ufeff"))
+        if fault is None:
             return
-        where = f"{path}, line {line}" if line else path
-        place = Place(pointer=self.pointers[path], code="syntax-error", detail=said, line=line)
-        raise Problem("syntax-error", f"{where}: {said}", places=(place,))
+        where = f"{path}, line {fault.line}" if fault.line else path
+        place = Place(pointer=self.pointers[path], code="syntax-error", detail=fault.message, line=fault.line)
+        raise Problem("syntax-error", f"{where}: {fault.message}", places=(place,))
 
 
 def file_name(called: str, source: str) -> str:

@@ -47,6 +47,9 @@ def rejudge(subparsers: Any) -> None:
     """Add `backprobe rejudge`."""
     parser = subparsers.add_parser("rejudge", help="judge stored runs again with today's rules, newest first")
     parser.add_argument("--most", type=_positive, metavar="N", help="stop after so many runs (default: all)")
+    parser.add_argument(
+        "--quarantined", action="store_true", help="judge also records whose judging ended its process three times"
+    )
     parser.set_defaults(run=_rejudge)
 
 
@@ -130,7 +133,10 @@ def _rejudge(arguments: argparse.Namespace) -> int:
     def ask(database: Any) -> int:
         from workers.upkeep.rejudging import Rejudging
 
-        totals = Rejudging(database).all(arguments.most, _told_of)
+        rejudging = Rejudging(database)
+        if arguments.quarantined:
+            print(f"{rejudging.release_quarantined()} runs leave quarantine", file=sys.stderr)
+        totals = rejudging.all(arguments.most, _told_of)
         print(
             f"{totals.runs} runs judged again: {totals.new} findings new, {totals.back} back, {totals.gone} gone, "
             f"{totals.same} as before; {totals.failed} could not be judged"

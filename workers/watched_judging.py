@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from store.database.session import Database
+from store.findings.judging_attempts import begin_attempt, end_attempt
 from store.findings.rejudging import judged_meanwhile
 from store.recorders.judging import OpenRun, open_runs, record_so_far
 from workers.judging_budget import broken_off, judged_in_time
@@ -88,16 +89,22 @@ class WatchedJudging:
         return looked is None or (looked.frames < one.frames and self._clock() >= looked.again_at)
 
     def _judge(self, one: OpenRun) -> None:
+        if not begin_attempt(self._database, one.claim.run_id):
+            return
         try:
-            record = record_so_far(self._database, one)
-            if record is None:
-                return
-            judgement, _ = judged_in_time(record)
-            if broken_off(judgement):
-                _log.warning("judging %s while it goes on took too long", one.claim.public_id)
-                return
-            judged_meanwhile(self._database, one.claim, judgement)
+            self._judge_counted(one)
         except Exception as error:  # the fence around a task: a stranger's record, maybe
             if self._database.away(error):
                 raise
             _log.error("judging %s while it goes on failed: %s", one.claim.public_id, type(error).__name__)
+        end_attempt(self._database, one.claim.run_id)
+
+    def _judge_counted(self, one: OpenRun) -> None:
+        record = record_so_far(self._database, one)
+        if record is None:
+            return
+        judgement, _ = judged_in_time(record)
+        if broken_off(judgement):
+            _log.warning("judging %s while it goes on took too long", one.claim.public_id)
+            return
+        judged_meanwhile(self._database, one.claim, judgement)

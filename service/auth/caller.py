@@ -45,6 +45,7 @@ class Caller:
         actor: `local`, `key:server` or `key:bp_<prefix>`.
         scopes: What it may do; `admin` is all of them.
         project: Public id of the only project that it sees; None: all of its tenant's. project_id: its number.
+        key: Number of its key in the database; None: another key, or none. login: of a person, what a logout ends.
     """
 
     actor: str
@@ -53,6 +54,8 @@ class Caller:
     project: str | None = None
     project_id: int | None = None
     expires_at: str | None = None
+    key: int | None = None
+    login: str | None = None
 
     def may(self, scope: str) -> bool:
         """The scope is among its own."""
@@ -142,4 +145,5 @@ def of_key(found: keys.Key) -> Caller:
         project=found.project,
         project_id=found.project_id,
         expires_at=found.expires_at,
+        key=found.number,
     )

@@ -115,7 +115,7 @@ def person(oidc: OidcSettings) -> Caller | None:
         sent = request.headers.get(CSRF_HEADER) or request.form.get("csrf", "")
         if not hmac.compare_digest(sent.encode(), str(session["csrf"]).encode()):
             raise Problem("csrf-token-needed", f"This write came with a cookie and without its {CSRF_HEADER}.")
-    return Caller(actor=f"user:{email}", scopes=frozenset(oidc.scopes))
+    return Caller(actor=f"user:{email}", scopes=frozenset(oidc.scopes), login=str(session["login"]))
 
 
 def _email(oidc: OidcSettings) -> str | None:

@@ -6,6 +6,12 @@ from service.problems.kind import Kind
 
 CAPACITY_KINDS: Final = (
     Kind(
+        code="queue-full",
+        status=503,
+        title="The queue is full",
+        hint="Nothing was stored. Send it again after the seconds that Retry-After names; workers do not keep up.",
+    ),
+    Kind(
         code="too-many-streams",
         status=503,
         title="No more streams are served now",

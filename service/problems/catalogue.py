@@ -14,6 +14,12 @@ _KINDS: Final = (
         hint="Send one JSON object in UTF-8, with its length, as /openapi.json describes it.",
     ),
     Kind(
+        code="transfer-encoding-unknown",
+        status=501,
+        title="The Transfer-Encoding is not known",
+        hint="Send the body with Content-Length, or with `Transfer-Encoding: chunked` alone.",
+    ),
+    Kind(
         code="unauthenticated",
         status=401,
         title="A key is needed",
@@ -256,12 +262,6 @@ _KINDS: Final = (
         hint="Try again; if it stays so, BACKPROBE_OIDC_ISSUER is wrong, or the server cannot reach it.",
     ),
     Kind(
-        code="queue-full",
-        status=503,
-        title="The queue is full",
-        hint="Nothing was stored. Send it again after the seconds that Retry-After names; workers do not keep up.",
-    ),
-    Kind(
         code="unavailable",
         status=503,
         title="The database does not answer",
@@ -290,6 +290,7 @@ BY_STATUS: Final[dict[int, str]] = {
     429: "rate-limited",
     431: "too-large",
     500: "internal-error",
+    501: "transfer-encoding-unknown",
     503: "unavailable",
 }
 """The code for an error that the framework raised by status alone; any other 4xx is `malformed-request`."""

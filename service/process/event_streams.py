@@ -9,7 +9,8 @@
 3. Between two events no transaction is open; a stream ends after ten minutes, and its client comes back by itself.
 4. A stream that begins is told what there is at once, by a look of its own: it waits neither for the next look at all,
    which rests four times as long as it took, nor for what a look at a thousand others costs.
-5. Tenants take turns in each look, and of so many runs that something happened to the rest is told in the next one.
+5. A stream ends within a second or two after its key was revoked or has expired, or its person has logged out.
+6. Tenants take turns in each look, and of so many runs that something happened to the rest is told in the next one.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from typing import TYPE_CHECKING, Final
 
 from service.limits.seats import Seats
 from service.process import stream_writer
+from store.access import keys, logins
 from store.database.session import is_unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from service.process.stream_subjects import News, Subject
     from service.process.stream_writer import Stream
@@ -157,6 +159,10 @@ class Streams:
         return True
 
     def _tell(self, transaction: Transaction, streams: Sequence[Stream]) -> None:
+        shut = shut_out(transaction, streams)
+        for stream in shut:
+            self._post(stream, b"", over=True)
+        streams = [stream for stream in streams if stream not in shut]
         of_kind: defaultdict[type[Subject], set[int]] = defaultdict(set)
         for stream in streams:
             of_kind[type(stream.subject)].add(stream.subject.number)
@@ -187,6 +193,19 @@ class Streams:
                 self._open[stream] = None
         if self._writer is not None:
             self._writer.post(stream, text, last=over)
+
+
+def shut_out(transaction: Transaction, streams: Sequence[Stream]) -> Collection[Stream]:
+    """Those whose key opens nothing any more, or whose person has logged out."""
+    numbers = {stream.key for stream in streams if stream.key is not None}
+    known = {stream.login for stream in streams if stream.login is not None}
+    live = keys.live_among(transaction, numbers) if numbers else frozenset[int]()
+    ended = logins.ended_among(transaction, known) if known else frozenset[str]()
+    return {
+        stream
+        for stream in streams
+        if (stream.key is not None and stream.key not in live) or (stream.login is not None and stream.login in ended)
+    }
 
 
 def _in_turns(streams: Sequence[Stream]) -> Iterator[Stream]:

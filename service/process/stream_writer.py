@@ -52,6 +52,7 @@ class Stream:
     Attributes:
         after: Number of the last event that is on its way.
         give_back: Its seat.
+        key, login: What its client was let in by (`service.auth.caller.Caller`); when that ends, the stream does.
         fed: Nothing more of its subject comes. last: Nothing more comes.
         connection: None: it has not begun, or has ended.
         pending: What waits for its client. moved: when the client last took something, or had nothing to take.
@@ -62,6 +63,8 @@ class Stream:
     subject: Subject
     after: int
     give_back: Callable[[], None]
+    key: int | None = None
+    login: str | None = None
     chunked: bool = False
     fed: bool = False
     last: bool = False

@@ -220,7 +220,8 @@ class RunAsked(Strict):
     )
     queue: Queue | None = Field(default=None, description="Derived from `device` if it is not given.")
     device_class: Annotated[Short, Field(min_length=1)] | None = Field(
-        default=None, description="A kind of device that only some workers have."
+        default=None,
+        description="A kind of device that a live worker of the queue offers, as `GET /v1/workers` names it.",
     )
     isolation: IsolationLevel = Field(
         default="none",

@@ -15,6 +15,7 @@ import contextlib
 import heapq
 import json
 import secrets
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress.channel import HTTPChannel
@@ -50,7 +51,7 @@ class _ProblemTask(ErrorTask):
                 "type": f"/problems/{kind.code}",
                 "title": kind.title,
                 "status": status,
-                "detail": f"{found.reason}." if status < 500 else f"Request {request_id} {_why(found)}.",
+                "detail": _detail(found, status, request_id),
                 "code": kind.code,
                 "hint": kind.hint,
                 "instance": "",
@@ -75,9 +76,13 @@ class _ProblemTask(ErrorTask):
         self.write(body)
 
 
-def _why(found: Any) -> str:
-    """What is said of an error on our side: of a request that was refused, that nothing of it was done."""
-    return f"was not begun: {found.body}" if isinstance(found, turns.HeldTooLong) else "failed on our side"
+def _detail(found: Any, status: int, request_id: str) -> str:
+    """Say what happened. Of a request that was refused for lack of room or time: that nothing of it was done."""
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.NOT_IMPLEMENTED:
+        return f"{found.reason}."
+    if isinstance(found, request_bodies.NoRoom | turns.HeldTooLong):
+        return f"Request {request_id} was not begun: {found.body}."
+    return f"Request {request_id} failed on our side."
 
 
 class _Task(WSGITask):

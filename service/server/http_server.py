@@ -11,6 +11,7 @@ import gc
 import resource
 import socket
 import struct
+import tempfile
 import termios
 import threading
 import time
@@ -81,6 +82,14 @@ def _held(connection: socket.socket) -> int:
         return 0
 
 
+def _folder_of_bodies() -> str | None:
+    """The folder of temporary files; None: none can be written to now, so that its file system is not known."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        return None
+
+
 class Server:
     """One application on one listening socket, in a thread of its own.
 
@@ -89,7 +98,7 @@ class Server:
         listening: Bound; from `service.process.address.listen`.
         threads: That answer requests.
         silent_seconds: As `SILENT_SECONDS`.
-        body_room: Bytes that the bodies of all requests may take together.
+        body_room: Bytes that the bodies of all requests may take together, if the disk has that room.
 
     Attributes:
         turns: Requests that wait for a thread.
@@ -106,7 +115,7 @@ class Server:
     ) -> None:
         shared: Context = app.extensions[EXTENSION]
         keyed = shared.settings.api_key is not None or shared.settings.oidc is not None
-        self.bodies = request_bodies.BodyRoom(shared.senders, body_room, keyed=keyed)
+        self.bodies = request_bodies.BodyRoom(shared.senders, body_room, keyed=keyed, folder=_folder_of_bodies())
         most, streams = connections()
         shared.streams.seats.most = streams
         # Typeshed's waitress lacks what is used here; `trigger`, `active_channels` and the map are in every release.

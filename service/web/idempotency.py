@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from flask import g, request
 
@@ -145,9 +146,22 @@ def _begun(transaction: Transaction, key: str) -> idempotency.Answer | None:
     return begin_key(transaction, key, digest_of_request())
 
 
+def request_line() -> bytes:
+    """Method, path and query of this request, as the digest of a request begins with them.
+
+    The order of parameters is no difference, except of values of one name. Without a query it is what releases before
+    wrote, which left the query out: keys of theirs stay good.
+    """
+    line = f"{request.method} {request.path}\0"
+    if request.query_string:
+        given = sorted(request.args.items(multi=True), key=lambda item: item[0])
+        line += f"{urlencode(given)}\0"
+    return line.encode("utf-8", "surrogatepass")
+
+
 def digest_of_request() -> bytes:
-    """What tells this request from another under the same key: over its method, path and body."""
-    return hashlib.sha256(f"{request.method} {request.path}\0".encode() + g.get("body_sha256", b"")).digest()
+    """What tells this request from another under the same key: over its method, path, query and body."""
+    return hashlib.sha256(request_line() + g.get("body_sha256", b"")).digest()
 
 
 def begin_key(transaction: Transaction, key: str, sent: bytes) -> idempotency.Answer | None:

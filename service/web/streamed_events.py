@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from flask import Response, request
 
+from service.auth.caller import caller
 from service.context import context
 from service.problems.errors import Place, Problem
 from service.process import event_streams, stream_writer
@@ -67,12 +68,20 @@ def streamed(subject: Subject, after: int, *, ended: bool) -> Response:
         return Response(iter(()), 200, headers, content_type=content_type)
     if TAKE_OVER in request.environ:
         give_back = shared.streams.seats.demand()
-        taker = Stream(owner=shared.streams, subject=subject, after=after, give_back=give_back)
+        taker = _stream_of_caller(shared, subject, after, give_back)
         return _HandedOver(taker, headers, content_type)
     give_back = shared.lists.demand()
-    answer = Response(_held(give_back, _stream(shared, subject, after)), 200, headers, content_type=content_type)
+    taker = _stream_of_caller(shared, subject, after, give_back)
+    answer = Response(_held(give_back, _stream(shared, taker)), 200, headers, content_type=content_type)
     answer.call_on_close(give_back)  # also where nothing of it was ever read
     return answer
+
+
+def _stream_of_caller(shared: Context, subject: Subject, after: int, give_back: Callable[[], None]) -> Stream:
+    asked = caller()
+    return Stream(
+        owner=shared.streams, subject=subject, after=after, give_back=give_back, key=asked.key, login=asked.login
+    )
 
 
 class _HandedOver(Response):
@@ -94,7 +103,7 @@ def _held(give_back: Callable[[], None], stream: Iterator[bytes]) -> Iterator[by
         give_back()
 
 
-def _stream(shared: Context, subject: Subject, after: int) -> Iterator[bytes]:
+def _stream(shared: Context, stream: Stream) -> Iterator[bytes]:
     """The same for a server that keeps its sockets: in the thread that answers."""
     stop = time.monotonic() + stream_writer.LONGEST_SECONDS
     beat = time.monotonic() + stream_writer.BEAT_SECONDS
@@ -102,8 +111,10 @@ def _stream(shared: Context, subject: Subject, after: int) -> Iterator[bytes]:
     seen = shared.hub.news(None, 0.0)
     while not shared.hub.stopping and time.monotonic() < stop:
         with shared.database.read() as transaction:
-            found = subject.news(transaction, after)
-        after = found.after
+            if event_streams.shut_out(transaction, [stream]):
+                return
+            found = stream.subject.news(transaction, stream.after)
+        stream.after = found.after
         if found.text:
             yield found.text
             beat = time.monotonic() + stream_writer.BEAT_SECONDS

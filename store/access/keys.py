@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ _LIVE: Final = (
     sa.exists().where(tenant.c.id == api_key.c.tenant_id, tenant.c.disabled_at.is_(None)),
 )
 _FIND: Final = _SELECT.where(api_key.c.prefix == sa.bindparam("prefix"), *_LIVE)
+_LIVE_AMONG: Final = sa.select(api_key.c.id).where(api_key.c.id.in_(sa.bindparam("numbers", expanding=True)), *_LIVE)
 _TOUCH: Final = (
     sa.update(api_key)
     .where(
@@ -122,6 +124,11 @@ def find(transaction: Transaction, prefix: str, digest: bytes) -> Key | None:
     if row is None or not hmac.compare_digest(row.hash, digest):
         return None
     return _key(row)
+
+
+def live_among(transaction: Transaction, numbers: Collection[int]) -> frozenset[int]:
+    """Those of these keys that open anything now."""
+    return frozenset(transaction.execute(_LIVE_AMONG, {"numbers": list(numbers)}).scalars())
 
 
 def touch(transaction: Transaction, key: Key) -> None:

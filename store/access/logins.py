@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import sqlalchemy as sa
@@ -11,6 +12,10 @@ from store.database.session import Transaction
 from store.tables import Now, ended_login
 
 _ENDED: Final = sa.select(sa.literal(1)).where(ended_login.c.login == sa.bindparam("its_login"))
+
+_ENDED_AMONG: Final = sa.select(ended_login.c.login).where(
+    ended_login.c.login.in_(sa.bindparam("its_logins", expanding=True))
+)
 
 
 def end(transaction: Transaction, login: str, actor: str, *, kept_seconds: float) -> None:
@@ -31,3 +36,8 @@ def end(transaction: Transaction, login: str, actor: str, *, kept_seconds: float
 def has_ended(transaction: Transaction, login: str) -> bool:
     """Whether that person has logged out of this login."""
     return transaction.execute(_ENDED, {"its_login": login}).first() is not None
+
+
+def ended_among(transaction: Transaction, known: Collection[str]) -> frozenset[str]:
+    """Those of these logins that their person has logged out of."""
+    return frozenset(transaction.execute(_ENDED_AMONG, {"its_logins": list(known)}).scalars())

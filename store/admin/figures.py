@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from store.admin import workers
 from store.admin.tenant_slots import slots_by_tenant
 from store.database.session import Database, Transaction
+from store.findings.judging_attempts import count_unfinished
 from store.records.expiry import partitions
 from store.runs import lifecycle as runs
 from store.runs.expiry import seconds_since
@@ -49,6 +50,8 @@ MEANINGS: Final = {
     "deliveries_pending": "deliveries on their way",
     "deliveries_oldest_seconds": "how long the most overdue of them has been due",
     "deliveries_dead": "deliveries that were given up",
+    "judgings_unfinished": "stored records whose judging has begun and not ended",
+    "judgings_quarantined": "of these, records that ended their judge's process three times: nothing judges them",
     "records_overdue": "records that were to be kept till now, and are still here",
     "months_ahead": "months from this one on that records have partitions for: the reaper keeps three (PostgreSQL)",
     "database_bytes": "bytes of the database on its disk",
@@ -136,6 +139,9 @@ def current(reading: Transaction, database: Database) -> Iterator[Figure]:
     yield Figure(name="deliveries_oldest_seconds", value=_age(reading, pending.next_at))
     yield Figure(name="deliveries_dead", value=reading.execute(_DEAD).scalar_one())
     yield Figure(name="records_overdue", value=reading.execute(_OVERDUE).scalar_one())
+    begun, quarantined = count_unfinished(reading)
+    yield Figure(name="judgings_unfinished", value=begun)
+    yield Figure(name="judgings_quarantined", value=quarantined)
     yield from _size(reading, database)
 
 

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from store.database.session import Database, Transaction
 from store.findings.findings import values_of
 from store.findings.groups import Shower, show
+from store.findings.judging_attempts import NOT_QUARANTINED
 from store.records.reader import at_key, load_record
 from store.records.rows import whys_by_tensor
 from store.runs.claims import RECORDER
@@ -50,12 +51,12 @@ _WHICH: Final = (
     )
     .select_from(run)
     .outerjoin(snippet, sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named))
-    .where(*_KEPT)
+    .where(*_KEPT, NOT_QUARANTINED)
 )
 _IS_DUE: Final = (run.c.judge_due_at.is_not(None), run.c.judge_due_at <= Now())
-_DUE: Final = _WHICH.where(*_IS_DUE).order_by(run.c.judge_due_at)
+_DUE: Final = _WHICH.where(*_IS_DUE).order_by(run.c.judge_attempts, run.c.judge_due_at)
 _NEXT_TENANT: Final = sa.select(sa.func.min(run.c.tenant_id)).where(
-    *_IS_DUE, *_KEPT, run.c.tenant_id > sa.bindparam("served", type_=sa.Integer)
+    *_IS_DUE, *_KEPT, NOT_QUARANTINED, run.c.tenant_id > sa.bindparam("served", type_=sa.Integer)
 )
 _OLDER: Final = _WHICH.where(
     run.c.ruleset.is_not(None),
@@ -101,9 +102,12 @@ class Change:
 
 
 def ask(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunRow | None:
-    """Have an ended run judged again soon; the run as it is. None: no such run. One without a record stays as it is."""
+    """Have an ended run judged again soon; the run as it is. None: no such run.
+
+    Without a record, or in quarantine (`store.findings.judging_attempts`), it stays as it is.
+    """
     which = (run.c.public_id == public_id, run.c.tenant_id == tenant_id, run.c.status.in_(sorted(ENDED)), *_KEPT)
-    asked = sa.update(run).where(*which).values(judge_due_at=Now(), version=run.c.version + 1)
+    asked = sa.update(run).where(*which, NOT_QUARANTINED).values(judge_due_at=Now(), version=run.c.version + 1)
     transaction.execute(asked)
     return get(transaction, public_id, tenant_id=tenant_id)
 
@@ -161,7 +165,7 @@ def record_of(database: Database, one: Due) -> Record | None:
 def leave(database: Database, one: Due) -> None:
     """Do not judge it again: it has no record, or judging it fails."""
     with database.begin() as transaction:
-        transaction.execute(sa.update(run).where(run.c.id == one.number).values(judge_due_at=None))
+        transaction.execute(sa.update(run).where(run.c.id == one.number).values(judge_due_at=None, judge_attempts=0))
 
 
 def judged_again(
@@ -173,6 +177,7 @@ def judged_again(
     was = run.c.ruleset.is_(None) if one.ruleset is None else run.c.ruleset == one.ruleset
     facts = facts_of_judgement(judgement) | {
         "judge_due_at": None,
+        "judge_attempts": 0,
         "version": run.c.version + 1,
     }
     mine = sa.update(run).where(run.c.id == one.number, run.c.result_attempt == one.key.attempt, was, *_KEPT)

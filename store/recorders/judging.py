@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from backprobe.record import Record
 from store.database.session import Database
+from store.findings.judging_attempts import NOT_QUARANTINED
 from store.recorders.frames import record_of
 from store.recorders.recorders import claim_of
 from store.runs.claims import RECORDER
@@ -25,7 +26,7 @@ _OPEN: Final = (
     sa.select(run, recorder.c.next_frame)
     .join_from(run, recorder, recorder.c.run_id == run.c.id)
     .where(in_status("running"), run.c.origin == "watched", run.c.lease_owner == RECORDER)
-    .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 1)
+    .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 1, NOT_QUARANTINED)
     .order_by(_place, run.c.heartbeat_at.desc())
     .limit(MOST_OPEN)
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
+from backprobe.record import BadRecord
 from store.database.ids import new_id, part
 from store.database.session import Database
 from store.records.expiry import partitions
@@ -20,7 +21,7 @@ from store.runs.model import Claim, RunError, RunRow
 from store.runs.reading.run_rows import by_number
 from store.runs.submission import NOTHING_YET
 from store.runs.transitions import leave_event
-from store.tables import Now, run, run_attempt
+from store.tables import Now, run, run_attempt, run_event
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -67,7 +68,7 @@ def upload(
     """Store a record as a run; it is visible when it is whole.
 
     Raises:
-        BadRecord: a number in it does not fit its column. The run is ended as lost, without a record.
+        BadRecord: a number in it does not fit its column. Nothing is left of it: a sender's fault is no lost run.
     """
     public_id = new_id("run")
     values: dict[str, Any] = {"public_id": public_id, "part": part(public_id), "labels": dict(labels or {})}
@@ -103,12 +104,24 @@ def upload(
     )
     try:
         finish(database, claim, ending_of(record), record, judgement, whys)
+    except BadRecord:
+        _forget(database, claim)
+        raise
     except Exception:
         error = RunError(whose="ours", code="upload-refused", message="its record could not be stored")
         finish(database, claim, Ending(status="lost", error=error), None, None)
         raise
     with database.read() as reading:
         return by_number(reading, row.id)
+
+
+def _forget(database: Database, claim: Claim) -> None:
+    """Delete a run whose record was refused; `finish` has written nothing of it."""
+    with database.begin() as transaction:
+        which = (run_event.c.part == claim.part, run_event.c.run_id == claim.run_id)
+        transaction.execute(sa.delete(run_event).where(*which))
+        transaction.execute(sa.delete(run_attempt).where(run_attempt.c.run_id == claim.run_id))
+        transaction.execute(sa.delete(run).where(run.c.id == claim.run_id))
 
 
 def ending_of(record: Record) -> Ending:

@@ -144,7 +144,12 @@ class RecordShort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingCounts:
-    """Findings by level, those suppressed apart; and how many rules said so. `ruleset` is None until it was judged."""
+    """Findings by level, those suppressed apart; and how many rules said so. `ruleset` is None until it was judged.
+
+    Attributes:
+        judging_attempts: Judgings of the stored record that began and did not end, since the last one that did.
+        quarantined: There were too many of them: the record is not judged any more.
+    """
 
     error: int
     warning: int
@@ -153,6 +158,8 @@ class FindingCounts:
     ruleset: str | None
     rules_judged: int
     rules_not_run: int
+    judging_attempts: int = 0
+    quarantined: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

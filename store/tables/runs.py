@@ -107,6 +107,12 @@ run: Final = sa.Table(
         null=True,
     ),
     text("trial_why", "What stands against the fix, or why no run tells; NULL as trial_verdict.", null=True),
+    i2(
+        "judge_attempts",
+        "Judgings of its stored record that began and did not end: the process ended first. From 3 on it is not judged "
+        "any more. 0: the last one ended, or none began.",
+        default=0,
+    ),
     one_of("origin", ("submitted", "watched", "uploaded", "trial")),
     one_of("queue", ("cpu", "gpu")),
     one_of("min_isolation", ISOLATION_LEVELS),
@@ -135,6 +141,7 @@ _partial("run_of_project", run.c.project_id, run.c.created_at.desc(), run.c.id.d
 _partial("run_of_snippet", run.c.snippet_id)
 _partial("run_kept", run.c.kept_until, where="record_state in ('partial', 'whole')")
 _partial("run_judge_due", run.c.judge_due_at, where="judge_due_at is not null")
+_partial("run_judge_attempts", run.c.judge_attempts, where="judge_attempts > 0")
 _partial("run_pinned", run.c.part, where="pinned")
 _partial("run_of_trial", run.c.trial_of, where="trial_of is not null")
 _partial("run_finished", run.c.finished_at, where="finished_at is not null")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import http.client
+import io
 import json
+import os
 import socket
+from types import SimpleNamespace
 
 import pytest
+import waitress.buffers
 from waitress.adjustments import Adjustments
 
 from service.limits import request_bodies
-from service.limits.request_bodies import BodyRoom, NoRoom, Senders
+from service.limits.request_bodies import NO_KEY, BodyRoom, NoRoom, Senders
 from tests.support import waiting
 
 SECONDS = 60
@@ -115,6 +120,62 @@ def test_what_comes_without_a_good_key_may_be_a_tenant_s_own_and_counts_against_
         assert room.take(250 if first is None else 750, first)
         assert not room.take(501 if second == 1 else 1, second)
         assert room.take(250, 2)
+
+
+def test_what_comes_without_any_key_takes_nothing_from_anybody():
+    room = BodyRoom(Senders(), 1600)
+    assert room.take(100, NO_KEY)
+    assert not room.take(1, NO_KEY)
+    assert room.take(400, None)
+    assert room.take(800, 1)
+    assert room.take(400, 2)
+    assert not room.take(1, 2)
+    room.give_back(100, NO_KEY)
+    assert room.take(100, NO_KEY)
+    assert (room.owner(""), room.owner("Bearer x")) == (NO_KEY, None)
+    assert BodyRoom(Senders(), keyed=False).owner("") is None
+
+
+def test_the_room_is_no_larger_than_the_file_system_has_it(monkeypatch):
+    free = 512 << 10
+    monkeypatch.setattr(
+        request_bodies.os, "statvfs", lambda _folder: SimpleNamespace(f_bavail=free >> 12, f_frsize=1 << 12)
+    )
+    room = BodyRoom(Senders(), MANY, folder="/tmp")
+    assert not room.take((288 << 10) + 1, 1)
+    assert room.take(288 << 10, 1)  # three quarters of three quarters
+    free -= 288 << 10
+    assert not room.take(1, 1)
+    assert room.take(96 << 10, 2)
+    free = 0
+    assert not room.take(1, 2)
+    room.give_back(288 << 10, 1)
+    free = 8 << 20
+    assert room.take(600 << 10, 2)
+    assert not room.take(MANY, 1)
+
+
+class FullDisk(io.BytesIO):
+    """A file on a disk that has no room."""
+
+    def write(self, _data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_body_that_finds_the_disk_full_is_told_to_come_again(server, monkeypatch):
+    serving, port = server
+    monkeypatch.setattr(waitress.buffers.TempfileBasedBuffer, "newfile", lambda _self: FullDisk())
+    with begun(port, 500_000, 100_000) as connection:
+        status, headers, told = answer(connection)
+        assert (status, told["code"]) == (503, "unavailable")
+        assert "disk of temporary files is full" in told["detail"]
+        assert int(headers["Retry-After"]) > 0
+    with begun(port, 50_000, 50_000) as small:
+        assert answer(small)[0] == UNREAD
+    monkeypatch.undo()
+    with begun(port, 500_000, 500_000) as later:
+        assert answer(later)[0] == UNREAD
+    until(lambda: serving.bodies.taken == 0)
 
 
 def test_of_bodies_that_grow_side_by_side_as_many_are_taken_as_have_room():

@@ -401,3 +401,63 @@ def test_more_that_happened_than_one_look_reads_is_told_all_the_same(served, hel
     for run in runs:
         site.client.post(f"/v1/runs/{run}/cancel")
     assert all(b"event: end" in rest_of(stream, read) for stream, read in zip(streams, begun, strict=True))
+
+
+@pytest.fixture
+def keyed(site):
+    """`keyed()`: a key of the first tenant, as JSON; `keyed(expires_at=...)`."""
+
+    def make_key(**more):
+        asked = {"name": "reader", "scopes": ["read"], **more}
+        return site.client.post("/v1/keys", json=asked).json
+
+    return make_key
+
+
+def revoke(site, key):
+    assert site.client.delete(f"/v1/keys/{key['id']}").status_code == 204
+
+
+def expire(site, key):
+    with site.context.database.begin() as transaction:
+        found = sa.update(tables.api_key).where(tables.api_key.c.public_id == key["id"])
+        transaction.execute(found.values(expires_at=tables.Now(-1.0)))
+
+
+@pytest.mark.parametrize("end", [revoke, expire])
+def test_a_stream_ends_when_its_key_does_and_the_others_go_on(served, held, end):
+    site, port = served
+    run = site.submit()
+    keys = [site.client.post("/v1/keys", json={"name": "reader", "scopes": ["read"]}).json for _ in range(2)]
+    lines = [asked(port, held, run, more=f"Authorization: Bearer {key['secret']}\r\n") for key in keys]
+    begun = [until(line, b"event: queued") for line in lines]
+    end(site, keys[0])
+    assert b"event: end" not in rest_of(lines[0], begun[0])
+    site.client.post(f"/v1/runs/{run}/cancel")
+    assert b"event: end" in rest_of(lines[1], begun[1])
+    eventually(lambda: site.context.streams.seats.taken == 0)
+
+
+def test_a_stream_that_holds_its_thread_ends_with_its_key(site, keyed):
+    run, key = site.submit(), keyed()
+    headers = {**STREAM, "Authorization": f"Bearer {key['secret']}"}
+    answer = site.app.test_client().get(f"/v1/runs/{run}/events", headers=headers, buffered=False)
+    parts = iter(answer.response)
+    seen = ""
+    while "event: queued" not in seen:
+        seen += next(parts).decode()
+    revoke(site, key)
+    assert "event: end" not in "".join(part.decode() for part in parts)
+    answer.close()
+    assert site.context.lists.taken == 0
+
+
+def test_a_stream_of_a_person_ends_with_the_login(site):
+    from service.process.event_streams import shut_out
+    from service.process.stream_writer import Stream
+    from store.access import logins
+
+    streams = [Stream(owner=site.context.streams, subject=None, after=0, give_back=list, login=name) for name in "ab"]
+    with site.context.database.begin() as transaction:
+        logins.end(transaction, "a", "user:a@example.org", kept_seconds=60.0)
+        assert shut_out(transaction, streams) == {streams[0]}

@@ -34,6 +34,30 @@ def test_another_body_or_address_with_the_same_key_is_refused(site):
     assert len(site.client.get("/v1/runs").json["items"]) == 1
 
 
+def test_another_query_with_the_same_key_is_refused(site, samples):
+    from backprobe.record import dumps
+    from service.api.records.record_file import MEDIA
+
+    record = {"data": dumps(samples.tutorial()), "content_type": MEDIA}
+    first = post(site, "q", "/v1/records?label.a=1&label.b=2", **record).json
+    assert first["labels"] == {"a": "1", "b": "2"}
+    assert post(site, "q", "/v1/records?label.b=2&label.a=1", **record).json["id"] == first["id"]
+    for query in ("?label.a=2&label.b=2", "?label.a=1", ""):
+        assert post(site, "q", f"/v1/records{query}", 422, **record).json["code"] == "idempotency-mismatch"
+    post(site, "r", json=BODY)
+    assert post(site, "r", "/v1/runs?include=findings", 422, json=BODY).json["code"] == "idempotency-mismatch"
+
+
+def test_a_key_of_the_release_before_is_still_good(site):
+    """Its digest had no query, and was the same as it is now where there is none."""
+    import hashlib
+
+    from service.web.idempotency import digest_of_request
+
+    with site.app.test_request_context("/v1/runs", method="POST"):
+        assert digest_of_request() == hashlib.sha256(b"POST /v1/runs\0").digest()
+
+
 def test_a_refusal_is_not_kept_so_the_request_can_be_mended(site):
     run = site.submit()
     assert post(site, "c", f"/v1/runs/{run}/judge", 409).json["code"] == "run-not-ended"

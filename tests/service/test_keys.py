@@ -127,6 +127,29 @@ def test_nobody_makes_a_key_that_may_do_more_than_his_own(site, admin):
     assert made(site, 403, key=keys, scopes=["admin"])["code"] == "scope-missing"
 
 
+def test_nobody_takes_back_a_key_that_may_do_more_than_his_own(site, admin):
+    stronger = made(site, key=admin, scopes=["admin"])
+    other = made(site, key=admin, scopes=["runs:write"])
+    keys = made(site, key=admin, scopes=["read", "keys:write"])
+    for key in (stronger, other):
+        assert ask(site, keys["secret"], f"/v1/keys/{key['id']}", 403, "DELETE").json["code"] == "scope-missing"
+        ask(site, key["secret"], "/v1/me")
+    weaker = made(site, key=admin, scopes=["read"])
+    ask(site, keys["secret"], f"/v1/keys/{weaker['id']}", 204, "DELETE")
+    ask(site, keys["secret"], f"/v1/keys/{keys['id']}", 204, "DELETE")
+    ask(site, admin, f"/v1/keys/{stronger['id']}", 204, "DELETE")
+
+
+def test_a_key_does_not_outlive_the_key_that_made_it(site, admin):
+    end, later, earlier = (f"2120-01-0{day}T00:00:00.000Z" for day in (2, 3, 1))
+    keys = made(site, key=admin, scopes=["read", "keys:write"], expires_at=end)["secret"]
+    refused = made(site, 422, key=keys, scopes=["read"], expires_at=later)
+    assert [(one["pointer"], one["code"]) for one in refused["errors"]] == [("#/expires_at", "outlives-its-maker")]
+    assert made(site, key=keys, scopes=["read"])["expires_at"] == end
+    assert made(site, key=keys, scopes=["read"], expires_at=earlier)["expires_at"] == earlier
+    assert made(site, key=admin, scopes=["read"])["expires_at"] is None
+
+
 def test_a_key_of_one_project_sees_that_project_only(site, admin):
     from store.database.ids import new_id
     from store.tables import Now, project

@@ -119,11 +119,20 @@ def test_a_refusal_by_the_database_frees_the_key(site, samples, send, monkeypatc
 
     monkeypatch.setattr(record_uploads, "finish", refused)
     data = dumps(samples.tutorial())
-    with pytest.raises(BadRecord):  # also the ending as lost is refused here; the request is answered by the first one
+    with pytest.raises(BadRecord):
         record_uploads.upload(site.context.database, loads(data), None)
     assert send(data, 422, key="one").json["code"] == "bad-record"
     monkeypatch.undo()
     send(data, key="one")
+
+
+def test_an_upload_whose_number_fits_no_column_leaves_no_run(site, samples, send):
+    whole = samples.tutorial()
+    moment = msgspec.structs.replace(whole.moments[0], step=2**40)
+    broken = dumps(msgspec.structs.replace(whole, moments=(moment, *whole.moments[1:])))
+    assert send(broken, 422, key="again").json["code"] == "bad-record"
+    assert site.client.get("/v1/runs").json["items"] == []
+    send(dumps(whole), key="again")
 
 
 def test_a_body_of_another_type_or_size_is_refused(site, samples, send, monkeypatch):

@@ -10,6 +10,7 @@ import time
 import msgspec
 import pytest
 
+from store.admin import workers
 from tests.support.waiting import until
 
 
@@ -67,6 +68,31 @@ def test_an_unknown_device_is_refused_and_a_device_without_a_worker_too(site):
     assert site.post({"source": "x = 1", "device": "cuda"}).json["code"] == "unknown-device"
     site.worker(queues=("gpu",))
     assert site.post({"source": "x = 1", "device": "cuda"}).status_code == 202
+
+
+def test_a_device_class_that_no_live_worker_has_is_refused_on_every_way_in(site):
+    asked = {"source": "x = 1", "device": "cuda", "device_class": "cuda:test"}
+    refused = site.post(asked)
+    assert (refused.status_code, refused.json["code"]) == (422, "unknown-device")
+    assert refused.json["errors"][0]["pointer"] == "#/device_class"
+    site.worker()
+    gpu = site.worker(queues=("gpu",))
+    unknown = site.post({**asked, "device_class": "H9000"})
+    assert (unknown.status_code, "offer: cuda:test" in unknown.json["detail"]) == (422, True)
+    assert site.post({"source": "x = 1", "device_class": "cuda:test"}).status_code == 422  # not in the queue cpu
+    run = site.post(asked)
+    assert (run.status_code, run.json["device_class"]) == (202, "cuda:test")
+    items = [{"custom_id": name, **asked, "device_class": name} for name in ("cuda:test", "H9000")]
+    audit = site.client.post("/v1/audits", json={"name": "two", "items": items}).json["id"]
+    found = site.client.get(f"/v1/audits/{audit}/items").json["items"]
+    assert {item["custom_id"]: (item["problem"] or {}).get("code") for item in found} == {
+        "cuda:test": None, "H9000": "unknown-device",
+    }  # fmt: skip
+    with site.context.database.begin() as transaction:
+        workers.leave(transaction, gpu)
+    site.worker(queues=("gpu",), draining=True)
+    again = site.client.post(f"/v1/runs/{run.json['id']}/rerun", json={})
+    assert (again.status_code, again.json["code"]) == (422, "unknown-device")
 
 
 def test_more_isolation_than_live_workers_offer_is_refused_and_never_downgraded(site):

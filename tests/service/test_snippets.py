@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import warnings
 
 import pytest
 
-from backprobe.rules.analysis.source.syntax import MOST_WORDS
+from backprobe.rules.analysis.parse_bounds import MOST_WORDS
 from service.problems.errors import Problem
 from service.program_checks import Snippet
 
@@ -100,3 +103,68 @@ def test_a_nul_after_all_words_is_refused_all_the_same():
 def test_a_file_that_is_not_python_is_not_compiled():
     files = {"a.py": "x = 1\n", "notes.txt": "this is ( not Python"}
     Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+
+
+QUADRATIC = {
+    "a dotted name": "import " + ".".join(["a" * 8] * 20_000),
+    "a dotted name behind from": "from " + ".".join(["a" * 8] * 20_000) + " import x",
+    "captures of a sequence": "match x:\n case [" + ",".join(f"a{n}" for n in range(20_000)) + "]: pass",
+    "captures of a mapping": "match x:\n case {" + ",".join(f"{n}: a{n}" for n in range(20_000)) + "}: pass",
+    "captures of a class": "match x:\n case A(" + ",".join(f"a{n}=b{n}" for n in range(20_000)) + "): pass",
+    "private names": "class " + "A" * 100_000 + ":\n" + "".join(f" __a{n}\n" for n in range(40_000)),
+    "nested names": "".join(" " * n + "class " + "A" * 3_000 + ":\n" for n in range(90))
+    + (" " * 90 + "def f(): pass\n") * 6_000,
+}
+"""Of which CPython's parser or compiler takes gibibytes, for a few hundred kilobytes of text."""
+
+CHECK = """
+import json, resource, sys
+from service.problems.errors import Problem
+from service.program_checks import Snippet
+
+for text in json.load(sys.stdin):
+    resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20))
+    program = Snippet(files={"a.py": text}, entry="a.py", pointers={"a.py": "#"})
+    try:
+        program.check()
+    except Problem as problem:
+        print(problem.code)
+    else:
+        print("taken")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
+"""
+
+
+def test_no_text_takes_gibibytes_of_the_process_that_checks_it_and_the_next_is_checked():
+    good, bad = "x = 1\n", "return\n"
+    texts = [text for quadratic in QUADRATIC.values() for text in (quadratic, bad)]
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK], input=json.dumps([good, *texts]), capture_output=True, text=True, check=True
+    )
+    first, *answers, own, of_children = done.stdout.split()
+    assert first == "taken"
+    assert answers == ["taken", "syntax-error"] * len(QUADRATIC)
+    assert int(own) < 300  # MiB; 60 of them are this program's modules
+    assert int(of_children) < 700
+
+
+def test_a_process_that_ended_is_started_again():
+    from service.process.syntax_checker import CHECKER
+
+    snippet("x = 1\n").check()
+    first = CHECKER._process
+    first.kill()
+    first.wait()
+    with pytest.raises(Problem, match="outside function"):
+        snippet("return\n").check()
+    assert CHECKER._process is not first
+
+
+def test_a_checker_that_does_not_answer_leaves_the_program_to_its_run(monkeypatch):
+    from service.process import syntax_checker
+
+    checker = syntax_checker.SyntaxChecker()
+    monkeypatch.setattr(syntax_checker, "_SCRIPT", "/dev/null")
+    assert checker.find_fault("a.py", "return\n") is None
+    checker.close()

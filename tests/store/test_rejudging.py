@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from backprobe.rules import Judgement
 from store import tables
 from store.database.session import Database
-from store.findings import findings, rejudging
+from store.findings import findings, judging_attempts, rejudging
 from store.runs import completion
 
 
@@ -159,3 +159,65 @@ def test_why_a_tensor_has_no_gradient_is_told_anew(database, stored, a_judgement
     assert any(told())
     again(database, older(database)[0], newer(a_judgement, "other"))
     assert not any(told())
+
+
+def begun_attempts(database, one, count=judging_attempts.MOST_ATTEMPTS):
+    """So many judgings begin, and the process ends each time."""
+    return [judging_attempts.begin_attempt(database, one.number) for _ in range(count)]
+
+
+def test_a_record_that_ends_its_judge_three_times_is_left_alone_and_the_run_says_so(database, stored, look):
+    (one,) = older(database)
+    with database.begin() as transaction:
+        rejudging.ask(transaction, stored.id)
+    version = look(stored).version
+    assert begun_attempts(database, one, 2) == [True, True]
+    shown = look(stored)
+    assert (shown.findings.judging_attempts, shown.findings.quarantined, shown.version) == (2, False, version)
+    assert begun_attempts(database, one, 2) == [True, False]
+    shown = look(stored)
+    assert (shown.findings.judging_attempts, shown.findings.quarantined, shown.version) == (3, True, version + 1)
+    with database.begin() as transaction:
+        assert rejudging.ask(transaction, stored.id).version == version + 1
+        assert rejudging.due(transaction) == rejudging.due(transaction, served=0) == ()
+        assert rejudging.older(transaction, "rs_new") == ()
+        assert judging_attempts.count_unfinished(transaction) == (1, 1)
+
+
+def test_a_judgement_on_the_last_attempt_is_written_and_ends_the_count(database, stored, look, a_judgement):
+    (one,) = older(database)
+    begun_attempts(database, one)
+    assert again(database, one, replace(a_judgement, ruleset="rs_new")) is not None
+    assert (look(stored).findings.judging_attempts, look(stored).findings.ruleset) == (0, "rs_new")
+
+
+def test_a_record_that_is_left_as_it_is_or_whose_judge_goes_on_has_no_attempt(database, stored, look):
+    (one,) = older(database)
+    begun_attempts(database, one, 2)
+    rejudging.leave(database, one)
+    assert look(stored).findings.judging_attempts == 0
+    begun_attempts(database, one, 1)
+    judging_attempts.end_attempt(database, one.number)
+    assert look(stored).findings.judging_attempts == 0
+
+
+def test_the_operator_takes_a_record_out_of_quarantine(database, stored):
+    (one,) = older(database)
+    begun_attempts(database, one)
+    with database.begin() as transaction:
+        assert judging_attempts.release_all(transaction) == 1
+        assert judging_attempts.release_all(transaction) == 0
+    assert [due.public_id for due in older(database)] == [stored.id]
+
+
+def test_a_record_that_ended_its_judge_comes_after_the_others(database, submit, claim, a_record, a_judgement):
+    runs = [submit(), submit()]
+    for _ in runs:
+        completion.finish(database, claim(), completion.Ending(status="succeeded"), a_record, a_judgement)
+    with database.begin() as transaction:
+        for run in runs:
+            rejudging.ask(transaction, run.id)
+        first = rejudging.due(transaction)[0]
+    begun_attempts(database, first, 1)
+    with database.read() as reading:
+        assert [one.public_id for one in rejudging.due(reading)][-1] == first.public_id

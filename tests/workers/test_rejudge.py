@@ -11,6 +11,7 @@ from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
 from backprobe.rules import Judgement, JudgeOptions, ruleset
 from store import tables
 from store.access import tenants
+from store.admin import figures
 from store.database.migrator import upgrade
 from store.database.session import Database
 from store.findings import findings, rejudging
@@ -43,10 +44,10 @@ def ended(database):
         schema_version=SCHEMA_VERSION, backprobe_version="0", tier="full", entry="run",
         started_at="2026-01-01T00:00:00Z", environment=Environment(python="3.11", platform="linux"),
     )  # fmt: skip
-    record = Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text=WRITTEN),))
     before = Judgement(findings=(), rules_judged=1, not_run=(), ruleset="rs_old")
 
-    def one(**whose):
+    def one(*, text=WRITTEN, **whose):
+        record = Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text=text),))
         sent = lifecycle.Submission(files={"train.py": WRITTEN}, entry="train.py", **whose)
         with database.begin() as writing:
             run = lifecycle.submit(writing, sent).id
@@ -152,3 +153,92 @@ def test_tenants_take_turns_however_many_runs_one_of_them_asks_to_have_judged(da
     order = []
     Rejudging(database).all(5, lambda run, _done, _change: order.append(run))
     assert [run in others for run in order] == [False, True, False, True, False]
+
+
+POISONED = """
+import os, sys
+from store.database.session import Database
+from workers.upkeep import rejudging
+
+judged = rejudging.judged_in_time
+
+def poisoned(record, options):
+    if any("poison" in source.text for source in record.sources):
+        os._exit(9)
+    return judged(record, options)
+
+rejudging.judged_in_time = poisoned
+rejudging.TURN_SECONDS = 600.0
+rejudging.Rejudging(Database(sys.argv[1])).turn()
+"""
+
+
+def test_a_record_that_kills_the_reaper_does_so_three_times_and_the_others_are_judged(database, ended) -> None:
+    """Each start of the reaper is a process of its own, as its supervisor starts it."""
+    poison, honest = ended(text="x = 1  # poison\n"), ended()
+    with database.begin() as writing:
+        rejudging.ask(writing, poison)
+
+    def started() -> int:
+        return subprocess.run([sys.executable, "-c", POISONED, str(database.url)], check=False, timeout=120).returncode
+
+    assert [started() for _ in range(4)] == [9, 9, 9, 0]
+    assert found(database, honest) == ["BP909"]
+    with database.read() as reading:
+        run = lifecycle.get(reading, poison)
+        assert (run.findings.judging_attempts, run.findings.quarantined) == (3, True)
+        told = {figure.name: figure.value for figure in figures.current(reading, database)}
+    assert (told["judgings_unfinished"], told["judgings_quarantined"]) == (1, 1)
+
+
+def test_the_command_judges_what_is_in_quarantine_if_it_is_told_to(
+    database, ended, tmp_path, monkeypatch, capsys
+) -> None:
+    from backprobe.cli import main
+
+    run = ended()
+    with database.begin() as writing:
+        writing.execute(sa.update(tables.run).values(judge_attempts=3))
+    monkeypatch.setenv("BACKPROBE_HOME", str(tmp_path))
+    monkeypatch.setenv("BACKPROBE_DATABASE_URL", str(database.url))
+    assert main(["rejudge"]) == 0
+    assert capsys.readouterr().out.startswith("0 runs judged again")
+    assert main(["rejudge", "--quarantined"]) == 0
+    assert capsys.readouterr().out.startswith("1 runs judged again")
+    assert found(database, run) == ["BP909"]
+
+
+def test_a_run_that_goes_on_and_kills_its_judge_is_left_alone(database, monkeypatch) -> None:
+    from store.recorders.judging import OpenRun
+    from workers import watched_judging
+
+    claim = _watched(database)
+    one = OpenRun(claim=claim, frames=2)
+
+    class Ended(BaseException):
+        """The process ends."""
+
+    def end(*_args: object) -> None:
+        raise Ended
+
+    monkeypatch.setattr(watched_judging, "record_so_far", end)
+    judging = watched_judging.WatchedJudging(database)
+    for _ in range(3):
+        with pytest.raises(Ended):
+            judging._judge(one)
+    judging._judge(one)
+    monkeypatch.setattr(watched_judging, "record_so_far", lambda *_: None)
+    with database.begin() as writing:
+        writing.execute(sa.update(tables.run).values(judge_attempts=1))
+    judging._judge(one)
+    with database.read() as reading:
+        assert reading.execute(sa.select(tables.run.c.judge_attempts)).scalars().all() == [0]
+
+
+def _watched(database):
+    """A claim of a run that a recorder has begun."""
+    with database.begin() as writing:
+        run = lifecycle.submit(writing, lifecycle.Submission(files={"train.py": WRITTEN}, entry="train.py")).id
+    claim = lifecycle.claim(database, "w1")
+    assert claim.public_id == run
+    return claim

@@ -16,6 +16,7 @@ from typing import Final
 from backprobe.rules import kept_options, ruleset
 from store.database.session import Database
 from store.findings import rejudging
+from store.findings.judging_attempts import begin_attempt, release_all
 from store.findings.rejudging import Change, Due
 from workers.judging_budget import broken_off, judged_in_time
 
@@ -84,6 +85,11 @@ class Rejudging:
                 break
         return totals
 
+    def release_quarantined(self) -> int:
+        """Have the records judged again that ended their judge too often; how many there were."""
+        with self._database.begin() as transaction:
+            return release_all(transaction)
+
     def _waiting(self) -> Iterator[Due]:
         while True:
             with self._database.read() as reading:
@@ -106,8 +112,10 @@ class Rejudging:
 
     def _judged(self, one: Due) -> Change | None:
         try:
-            record = rejudging.record_of(self._database, one)
             change = None
+            if not begin_attempt(self._database, one.number):
+                return None  # another process began the last one that it may have
+            record = rejudging.record_of(self._database, one)
             if record is not None:
                 judgement, whys = judged_in_time(record, kept_options(one.rules))
                 if broken_off(judgement):

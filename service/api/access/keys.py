@@ -11,7 +11,7 @@ from service.api.records.record import NoQuery
 from service.auth.caller import SCOPES, Scope, caller, demand, demand_tenant, digest_of, new_key
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
-from service.problems.errors import Problem
+from service.problems.errors import Place, Problem
 from service.schemas.requests import Short
 from service.schemas.responses.access import AuditEntryList, KeyList, KeyMade, Me
 from service.web.body import Strict, body, query
@@ -38,7 +38,10 @@ class KeyAsked(Strict):
     project: Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")] | None = Field(
         default=None, description="It sees this project only."
     )
-    expires_at: Time | None = Field(default=None, description="From then on it opens nothing.")
+    expires_at: Time | None = Field(
+        default=None,
+        description="From then on it opens nothing; never later than the caller's own key, which is the default.",
+    )
 
 
 class AuditQuery(Page):
@@ -99,7 +102,25 @@ def _known(transaction: Transaction, public_id: str) -> keys.Key:
     return found
 
 
+def _checked_expiry(asked: KeyAsked) -> str | None:
+    """When the new key ends: never after the caller's own, which could live on in it otherwise.
+
+    Raises:
+        Problem: `invalid-request`: later than that was asked for.
+    """
+    own = caller().expires_at
+    if asked.expires_at is None:
+        return own
+    wanted = iso(asked.expires_at)
+    if own is not None and wanted > own:
+        detail = f"The key that makes it opens nothing from {own} on; a key it makes must not outlive it."
+        place = Place(pointer="#/expires_at", code="outlives-its-maker", detail=detail)
+        raise Problem("invalid-request", detail, places=(place,))
+    return wanted
+
+
 def _made(transaction: Transaction, asked: KeyAsked, secret: str, prefix: str) -> keys.Key:
+    expires_at = _checked_expiry(asked)
     new = keys.NewKey(
         name=asked.name,
         prefix=prefix,
@@ -107,7 +128,7 @@ def _made(transaction: Transaction, asked: KeyAsked, secret: str, prefix: str) -
         scopes=tuple(dict.fromkeys(asked.scopes)),
         created_by=caller().actor,
         project=asked.project,
-        expires_at=None if asked.expires_at is None else iso(asked.expires_at),
+        expires_at=expires_at,
     )
     try:
         return keys.create(transaction, new, tenant_id=caller().tenant_id)
@@ -133,10 +154,13 @@ def list_keys(query: Page) -> Response:
 @query(NoQuery)
 @answers({204: Answer(text="It opens nothing any more.")}, scope="keys:write")
 def revoke_key(key: str) -> Response:
-    """Take a key back; the next request with it is refused."""
+    """Take a key back; the next request with it is refused. A key that may do more than the caller's stays."""
     demand_tenant()
     with effect() as write:
-        if not is_id("key", key) or not keys.revoke(write.transaction, key, tenant_id=caller().tenant_id):
+        found = keys.get(write.transaction, key, tenant_id=caller().tenant_id) if is_id("key", key) else None
+        for scope in () if found is None or found.revoked_at is not None else found.scopes:
+            demand(scope)
+        if found is None or not keys.revoke(write.transaction, key, tenant_id=caller().tenant_id):
             raise Problem("not-found", f"There is no key {key[:40]} that opens anything.")
         write.done("key.revoke", key)
     return Response(status=204)

@@ -28,7 +28,7 @@ from service.problems.errors import Place, Problem
 from service.schemas.audit_requests import AuditHead, ItemAsked, Named
 from service.web.body import parsed
 from service.web.body_lines import lines_of
-from service.web.idempotency import Effect, begin_key, given_key, in_flight, mismatched, within_quotas
+from service.web.idempotency import Effect, begin_key, given_key, in_flight, mismatched, request_line, within_quotas
 from store.access import idempotency, projects
 from store.access.backlog import Overfull
 from store.access.quotas import QuotaExceeded
@@ -114,7 +114,7 @@ def take(begun: Begun) -> tuple[str, dict[str, str]]:
 def _begin(head: AuditHead, first: Line, begun: Begun) -> _Upload:
     """The upload, new or as it stands."""
     key, tenant_id = given_key(), caller().tenant_id
-    chain = hashlib.sha256(f"{request.method} {request.path}\0lines".encode() + first.digest).digest()
+    chain = hashlib.sha256(request_line() + b"lines" + first.digest).digest()
     with within_quotas(), context().database.begin() as transaction:
         known = None if key is None else idempotency.taken(transaction, key, tenant_id=tenant_id)
         if known is not None:

@@ -111,6 +111,7 @@ def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix
         processes=None,
         disk_bytes=None,
         limits=again.limits,
+        device_class=again.device_class,
     )
     least = offered(transaction, wanted)
     return replace(again, min_isolation=least, rerun_of=None, trial=of)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from backprobe.isolation import IsolationLevel
     from service.schemas.requests import RunAsked
+    from store.admin.workers import Offer
     from store.database.session import Transaction
     from store.runs.limits import Limits
     from store.runs.model import Queue
@@ -31,6 +32,7 @@ class Wanted:
         isolation: The least level.
         processes, disk_bytes: Limits that were asked for by name; None: the default, which asks for no level.
         limits: All that it will run with.
+        device_class: A kind of device that a worker must offer; None: any.
     """
 
     queue: Queue
@@ -39,6 +41,7 @@ class Wanted:
     processes: int | None
     disk_bytes: int | None
     limits: Limits
+    device_class: str | None = None
 
 
 def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[IsolationLevel, str]:
@@ -58,6 +61,19 @@ def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[Isolatio
     return asked.isolation, ""
 
 
+def _check_device_class(asked: Wanted, offer: Offer) -> None:
+    """Refuse a kind of device that no live worker of the queue has: the run would wait for its queue deadline."""
+    if asked.device_class is None or asked.device_class in offer.devices:
+        return
+    offered_now = ", ".join(offer.devices) or "none"
+    detail = (
+        f"No live worker of the queue {asked.queue} has the device class {asked.device_class!r};"
+        f" those that live offer: {offered_now}."
+    )
+    place = Place(pointer="#/device_class", code="unknown-device", detail=detail)
+    raise Problem("unknown-device", detail, places=(place,))
+
+
 def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
     """The least level at which a run that is submitted, alone or in an audit, has what it asks for.
 
@@ -71,6 +87,7 @@ def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
         processes=asked.limits.processes,
         disk_bytes=asked.limits.disk_bytes,
         limits=allowed_limits(asked.limits.model_dump(exclude_none=True)),
+        device_class=asked.device_class,
     )
     with context().database.read() as transaction:
         return offered(transaction, wanted)
@@ -91,6 +108,7 @@ def offered(transaction: Transaction, asked: Wanted) -> IsolationLevel:
         raise Problem(
             "unknown-device", detail, places=(Place(pointer="#/device", code="unknown-device", detail=detail),)
         )
+    _check_device_class(asked, offer)
     levels = offer.levels or ("none",)
     least, limit = _demanded(asked, levels)
     enough = ISOLATION_LEVELS.index(least) <= max(ISOLATION_LEVELS.index(level) for level in levels)

@@ -203,6 +203,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
                 processes=body.limits.processes,
                 disk_bytes=body.limits.disk_bytes,
                 limits=again.limits,
+                device_class=again.device_class,
             )
             least = offered(write.transaction, wanted)
             shared.backlog.demand(write.transaction, again.queue, tenant_id=caller().sharing)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.database.session import Transaction
+from store.findings.judging_attempts import MOST_ATTEMPTS
 from store.records.reader import at_key
 from store.runs.model import (
     ENDED,
@@ -274,4 +275,6 @@ def _counts(row: Any) -> FindingCounts:
         ruleset=row.ruleset,
         rules_judged=row.rules_judged,
         rules_not_run=row.rules_not_run,
+        judging_attempts=row.judge_attempts,
+        quarantined=row.judge_attempts >= MOST_ATTEMPTS,
     )

@@ -124,9 +124,10 @@ def _column(kind: Any, name: str, comment: str, *, null: bool = False, **more: A
     return sa.Column(name, kind, nullable=null, comment=comment, **more)
 
 
-def i2(name: str, comment: str, *, null: bool = False) -> Column:
-    """A 16-bit integer."""
-    return _column(sa.SmallInteger(), name, comment, null=null)
+def i2(name: str, comment: str, *, null: bool = False, default: int | None = None) -> Column:
+    """A 16-bit integer; default: what a row has that does not say, None: a row must say."""
+    more = {} if default is None else {"server_default": str(default)}
+    return _column(sa.SmallInteger(), name, comment, null=null, **more)
 
 
 def i4(name: str, comment: str, *, null: bool = False) -> Column:

@@ -6,13 +6,12 @@ A tree may sharpen a line or show an intent; no rule calls a verdict proven by a
 from __future__ import annotations
 
 import ast
-import itertools
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.parse_bounds import MOST_WORDS, count_words, parse_bounded
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import Region
 from backprobe.rules.framework.locations import source_lines
@@ -20,13 +19,6 @@ from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
-
-
-_WORD: Final = re.compile(r"\w+|[^\w\s]|\n")
-
-MOST_WORDS: Final = 150_000
-"""Of the sources of a record together, for which trees are made: 18,000 lines as people write them. A word may be a
-kilobyte of tree: one source of 1 MiB that is `x;x;x;...` took 0.9 GiB, and 2.5 s in which no other thread ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +37,18 @@ class Tree:
             above = self.parents.get(above)
 
 
-def words(text: str, most: int) -> int:
-    """Names, numbers, signs and line ends of a text, as far as `most`: what Python makes of it grows with them."""
-    return sum(1 for _ in itertools.islice(_WORD.finditer(text), most))
-
-
 @table
 def trees(record: Record) -> dict[int, Tree]:
     """The tree of each source that parses; recorded text is a stranger's, so it may not, or be too long for one."""
     parsed: dict[int, Tree] = {}
     left = MOST_WORDS
     for source in record.sources:
-        counted = words(source.text, left + 1)
+        counted = count_words(source.text, left + 1)
         if counted > left:
             continue
         left -= counted
-        try:
-            module = ast.parse(source.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        module = parse_bounded(source.text)
+        if module is None:
             continue
         nodes = tuple(ast.walk(module))
         parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
