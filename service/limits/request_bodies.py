@@ -39,6 +39,9 @@ RETRY_SECONDS: Final = 5
 NO_KEY: Final = 0
 """In the place of a tenant's number: the sender has shown no key."""
 
+NO_KEY_SHARE: Final = 16
+"""Senders without a key have this part of the room beside it."""
+
 _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 MOST_KNOWN: Final = 10_000
@@ -128,16 +131,19 @@ class BodyRoom:
     def _fits(self, size: int, tenant: int | None) -> bool:
         most = self._most_now()
         if tenant == NO_KEY:
-            return self._taken[NO_KEY] + size <= most // 16
-        of_tenant = most * 3 // 4 if self._keyed else most
+            return self._taken[NO_KEY] + size <= most // NO_KEY_SHARE
+        of_tenant, of_strangers = self.shares(most)
         strangers = self._taken[None]
         if tenant is None:
             largest = max((taken for owner, taken in self._taken.items() if owner), default=0)
-            of_strangers = most // 4 if self._keyed else most
             fits = strangers + size <= of_strangers and largest + strangers + size <= of_tenant
         else:
             fits = self._taken[tenant] + strangers + size <= of_tenant
         return fits and self._taken.total() - self._taken[NO_KEY] + size <= most
+
+    def shares(self, most: int) -> tuple[int, int]:
+        """What one tenant may have of a room, and what all senders may who are not known."""
+        return (most * 3 // 4, most // 4) if self._keyed else (most, most)
 
     def _most_now(self) -> int:
         """Bytes of all bodies together that the file system has room for, a quarter of it left to others."""

@@ -43,7 +43,7 @@ def bound(context, tenant) -> dict[str, tuple[str, str]]:
     rates = RateLimits()
     assert (rates.reads * 10, rates.submits * 10) == (rates.tenant_reads, rates.tenant_submits)
     threads, at_work = context.settings.threads, context.settings.tenant_threads
-    room = request_bodies.BodyRoom(context.senders)
+    of_tenant, of_strangers = request_bodies.BodyRoom(context.senders).shares(request_bodies.MOST_BYTES)
     return {
         "streams of events": seats(context.streams.seats.most),
         "threads that wait": seats(context.waiters._most, f" of {threads}"),
@@ -51,8 +51,8 @@ def bound(context, tenant) -> dict[str, tuple[str, str]]:
         "records in memory": seats(context.records.most),
         "ends of recorders": seats(context.ends.most),
         f"bodies above {request_bodies.SMALL_BYTES >> 10} KiB": (
-            f"{room._most // GIB} GiB",
-            f"{room._of_tenant / GIB} GiB, with what all unknown keys have together: {room._of_strangers / GIB} GiB",
+            f"{request_bodies.MOST_BYTES // GIB} GiB",
+            f"{of_tenant / GIB} GiB, with what all unknown keys have together: {of_strangers / GIB} GiB",
         ),
         "a queue": (
             f"{context.settings.most_queued:,} runs",
