@@ -33,7 +33,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 
 @pytest.fixture
-def served(make: Callable[..., Site]) -> Iterator[tuple[Site, str]]:
+def served(make: Callable[..., Site], full_tier: None) -> Iterator[tuple[Site, str]]:
     """An application on SQLite behind the real server, and its address. Nobody works there."""
     from service.process.address import listen
     from service.server.http_server import Server

@@ -116,7 +116,7 @@ def test_who_may_not_see_an_audit_is_told_of_no_events(site, samples):
 
 
 @pytest.fixture
-def served(make):
+def served(make, full_tier):
     """An application behind the real server; its port. Nobody works there."""
     from service.process.address import listen
     from service.server.http_server import Server

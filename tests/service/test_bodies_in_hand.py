@@ -31,7 +31,7 @@ UNREAD = 415
 
 
 @pytest.fixture
-def server(make):
+def server(make, full_tier):
     """A server with room for one MiB of bodies, which demands a key and has seen it once."""
     from service.process.address import listen
     from service.server.http_server import Server

@@ -129,7 +129,7 @@ eventually = functools.partial(waiting.until, seconds=SECONDS)
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-def served(request, module_make):
+def served(request, module_make, full_tier):
     """An application behind the real server; its port. Nobody works there."""
     from service.process.address import listen
     from service.server.http_server import Server

@@ -120,7 +120,7 @@ class Tenant:
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-def served(request, module_make):
+def served(request, module_make, full_tier):
     """An application behind the real server, small enough that one tenant soon has all it may."""
     from service.process.address import listen
     from service.server.http_server import Server
@@ -376,7 +376,7 @@ def test_frames_of_one_are_decoded_while_anothers_are(served, two, held, samples
 
 
 @pytest.fixture
-def standing(module_make, held):
+def standing(module_make, held, full_tier):
     """A server, two tenants, and a view that stands until `go` is set; `begun` has the tenants that are in it."""
     from service.auth.caller import caller
     from service.process.address import listen

@@ -102,7 +102,7 @@ def test_the_cookie_is_for_this_service_alone(door, provider, url):
 
 
 @pytest.fixture
-def behind_tls(door):
+def behind_tls(door, full_tier):
     """A site on a socket, behind a front that ends TLS; the front."""
     with Front(trustme.CA()) as front:
         listening = listen("127.0.0.1", 0)

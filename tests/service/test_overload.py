@@ -20,7 +20,7 @@ REFUSED = {429: "quota-exceeded", 503: "queue-full"}
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-def served(request, tmp_path):
+def served(request, tmp_path, full_tier):
     """`served(rates=...)`: an application behind the real server, and its port; nobody works."""
     make = request.getfixturevalue("module_make")
     from service.process.address import listen

@@ -21,7 +21,7 @@ SILENT_SECONDS = 2
 
 
 @pytest.fixture(scope="module")
-def served(module_make):
+def served(module_make, full_tier):
     """An application behind the real server, which lets go of who is silent for 2 s; its port, and a run with 30 MB."""
     from service.process.address import listen
     from service.server.http_server import Server

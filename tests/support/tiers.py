@@ -43,3 +43,8 @@ def fresh_python(full_tier: None) -> str:
 @pytest.fixture(scope="session")
 def sandbox(full_tier: None) -> None:
     """For tests that start a warm process or a worker of their own."""
+
+
+@pytest.fixture(scope="session")
+def whole_corpus(full_tier: None) -> None:
+    """For tests that run every program of a corpus."""

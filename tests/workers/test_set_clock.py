@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.stack import Stack
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 HOUR = 3600
 SLOW = "import time\nprint('here', flush=True)\ntime.sleep({seconds})\nprint('end')\n"
 

@@ -11,6 +11,8 @@ from backprobe.record import Origin, Record, check
 from backprobe.show.nan_origins import origin_lines
 from tests.support import forks
 
+pytestmark = pytest.mark.usefixtures("fresh_python")
+
 
 def origins(source: str) -> tuple[Record, list[Origin]]:
     record = run_source("import torch\n" + source, options=Options(tier="deep", seed=1))

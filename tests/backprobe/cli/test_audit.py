@@ -123,6 +123,7 @@ def test_what_could_not_be_judged_never_passes(folder, capsys):
     assert audit("broken.bprec", "--policy", lenient) == 0
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_scripts_are_run_with_their_arguments_and_named_as_the_repository_names_them(folder, capsys):
     (folder / "jobs").mkdir()
     (folder / "jobs" / "a.py").write_text(f"import sys\nassert sys.argv[1:] == ['--steps', '2']\n{samples.TUTORIAL}")
@@ -156,6 +157,7 @@ def train(net):
 MAIN = "import torch\nfrom fitting.loops import train\ntrain(torch.nn.Linear(3, 1))\n"
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_package_of_the_repository_is_judged_as_the_scripts_own(folder, capsys, monkeypatch):
     for path, text in (("jobs/main.py", MAIN), ("fitting/__init__.py", ""), ("fitting/loops.py", PACKAGE)):
         (folder / path).parent.mkdir(exist_ok=True)
@@ -168,6 +170,7 @@ def test_a_package_of_the_repository_is_judged_as_the_scripts_own(folder, capsys
     assert "fail     jobs/main.py" in said
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_sources_lie_around_the_script_and_are_not_copied_for_trials(folder, capsys):
     (folder / "jobs").mkdir()
     for path in ("jobs/main.py", "other.py"):
@@ -180,6 +183,7 @@ def test_sources_lie_around_the_script_and_are_not_copied_for_trials(folder, cap
     assert "--sources goes with a script" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_program_that_raised_is_told_with_its_exception(folder, capsys):
     (folder / "model.py").write_text("def rows():\n    raise ValueError('no rows\\nat all')\n")
     (folder / "train.py").write_text("import model\nmodel.rows()\n")

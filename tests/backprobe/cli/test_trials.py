@@ -52,6 +52,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_fix_is_told_with_its_verdict_and_written_and_its_patch_makes_the_mended_program(folder):
     (folder / "train.py").write_text(LEAK)
     done = forks.backprobe(
@@ -102,6 +103,7 @@ def test_a_file_that_changed_after_the_run_is_not_tried(folder):
     assert told == []
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_program_that_ends_otherwise_when_it_runs_again_tells_nothing_of_a_fix(folder):
     text = PROGRAM + f"import os\nif os.path.exists({str(folder / 'seen')!r}):\n    raise SystemExit(3)\n"
     _judgement, one, _told = trials(folder, text)
@@ -111,6 +113,7 @@ def test_a_program_that_ends_otherwise_when_it_runs_again_tells_nothing_of_a_fix
     assert "it fails (exit code 3)" in found.pop().why
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_trial_that_does_not_end_is_killed_and_breaks(folder, monkeypatch):
     record = programs().captured(PROGRAM)
     judgement = judge(record)
@@ -128,6 +131,7 @@ def test_a_trial_that_does_not_end_is_killed_and_breaks(folder, monkeypatch):
     assert tried.trial == Trial(verdict="breaks", why="the program fails: it did not end within 0 s")
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_more_fixes_than_are_tried_are_told(folder, monkeypatch):
     monkeypatch.setattr(trial_runs, "MOST_TRIALS", 1)
     _judgement, one, told = trials(folder, PROGRAM)
@@ -255,6 +259,7 @@ def test_watch_tries_no_fix():
     assert parse(["run", "--patch", "f", "train.py"]).patch == Path("f")
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_once(folder, capsys, monkeypatch):
     (folder / "meter.py").write_text("kept = []\n\n\ndef keep(loss):\n    kept.append(loss)\n")
     text = (
@@ -272,6 +277,7 @@ def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_on
     assert (folder / "train.py").read_text() == text
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, capsys, monkeypatch):
     taken = TakenFixes()
     monkeypatch.chdir(folder)

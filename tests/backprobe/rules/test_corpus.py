@@ -10,6 +10,8 @@ import pytest
 from backprobe.rules import Finding, judge
 from tests.corpus.cases import CORPORA, Corpus, load_set
 
+pytestmark = pytest.mark.usefixtures("whole_corpus")
+
 KINDS = tomllib.loads((CORPORA / "kinds.toml").read_text())
 LEVELS = {"error": 0, "warning": 1, "note": 2}
 

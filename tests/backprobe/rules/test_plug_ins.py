@@ -62,12 +62,14 @@ def checked(folder: Path, record: Path, *more: str) -> dict:
     return json.loads(target.read_text())
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_the_template_keeps_the_laws_that_our_own_rules_keep(plug_in) -> None:
     run = told(plug_in, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert run.returncode == 0, run.stdout
     assert "8 passed" in run.stdout
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_a_rule_that_breaks_a_law_is_told_by_the_kit(plug_in) -> None:
     rule = plug_in / PACKAGE / "rate_too_high.py"
     text = rule.read_text()
