@@ -22,10 +22,10 @@ from store.database.session import Database
 from store.runs import lifecycle
 from store.telemetry.spans import Spans
 from workers.admission import Admission
-from workers.canary import run_canary
 from workers.lease import Keeper
 from workers.live_feed import Feeds
 from workers.machine_memory import machine_bytes, memory_for_runs
+from workers.sandbox.levels.canary import run_canary
 from workers.sandbox.levels.names import up_to
 from workers.sandbox.supervisor.supervisor import Supervisor
 

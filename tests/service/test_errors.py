@@ -103,7 +103,7 @@ def test_a_database_that_is_away_is_unavailable(tmp_path, caplog):
     from service.app import create_app
     from service.settings import Settings
 
-    environ = {"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    environ = {"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "BACKPROBE_SECRET": "s" * 32}
     app = create_app(Settings.from_environment(environ, tmp_path))
     client = app.test_client()
     answers = [client.get(path) for path in ("/v1/runs", "/v1/webhooks", "/readyz", "/metrics", "/v1/runs")]

@@ -46,5 +46,10 @@ def sandbox(full_tier: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def whole_corpus(full_tier: None) -> None:
-    """For tests that run every program of a corpus."""
+def sweep(full_tier: None) -> None:
+    """For tests that run every program of a corpus, or judge every variant of a record."""
+
+
+@pytest.fixture(scope="session")
+def gradient_forks(full_tier: None) -> None:
+    """For tests of the gradient check that recompute steps in many forks of a program."""

@@ -48,7 +48,7 @@ def test_an_endless_recursion_ends_as_it_does_plain_but_for_the_count_of_its_fra
     assert "backprobe/capture/torch_access/fence" not in captured["err"]
 
 
-@pytest.mark.usefixtures("whole_corpus")
+@pytest.mark.usefixtures("sweep")
 def test_every_program_of_the_corpus_ends_as_it_does_plain(tmp_path: Path) -> None:
     corpus = load_set("public")
     texts = {f"{case.id}_faulty": case.bad for case in corpus.cases}

@@ -10,7 +10,7 @@ import pytest
 from backprobe.rules import Finding, judge
 from tests.corpus.cases import CORPORA, Corpus, load_set
 
-pytestmark = pytest.mark.usefixtures("whole_corpus")
+pytestmark = pytest.mark.usefixtures("sweep")
 
 KINDS = tomllib.loads((CORPORA / "kinds.toml").read_text())
 LEVELS = {"error": 0, "warning": 1, "note": 2}

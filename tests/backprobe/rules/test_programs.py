@@ -83,6 +83,7 @@ def find_tables(rule: RuleModule, record: Record) -> set[str]:
     return watched.names
 
 
+@pytest.mark.usefixtures("sweep")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.RULE.name)
 def test_a_rule_breaks_on_no_record_that_lacks_a_fact(rule, captured) -> None:
     """One of a run that was cut, of a lower tier, of code without a file."""

@@ -7,6 +7,8 @@ import pytest
 from backprobe.record import GradientCheck, Record
 from backprobe.rules.manual_programs import programs
 
+pytestmark = pytest.mark.usefixtures("gradient_forks")
+
 CLOSURE = """\
 import torch
 from torch import nn

@@ -4,6 +4,8 @@ import pytest
 
 from tests.backprobe.capture.gradient_check.test_verdicts import HEAD, STEP, checked, verdicts
 
+pytestmark = pytest.mark.usefixtures("gradient_forks")
+
 SCALER = "scaler = torch.amp.GradScaler('cpu', init_scale=1024.0)\n"
 SCALED = """\
 for _ in range(3):

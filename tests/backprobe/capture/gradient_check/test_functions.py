@@ -5,6 +5,8 @@ import pytest
 from backprobe.rules.manual_programs import programs
 from tests.corpus.functions import made
 
+pytestmark = pytest.mark.usefixtures("gradient_forks")
+
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_slip_is_named_and_a_right_one_agrees(seed: int) -> None:

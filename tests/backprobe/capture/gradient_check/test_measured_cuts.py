@@ -10,6 +10,8 @@ from backprobe.show.check_table import gradient_check_lines
 from backprobe.show.terminal_style import Ink
 from tests.backprobe.capture.gradient_check.test_verdicts import HEAD, STEP
 
+pytestmark = pytest.mark.usefixtures("gradient_forks")
+
 TERM = """\
 for _ in range(3):
     fit = ((net(x) - y) ** 2).mean()
