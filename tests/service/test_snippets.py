@@ -131,7 +131,7 @@ for text in json.load(sys.stdin):
         print(problem.code)
     else:
         print("taken")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+print(next(int(line.split()[1]) >> 10 for line in open("/proc/self/status") if line.startswith("VmHWM:")))
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
 """
 
@@ -147,6 +147,13 @@ def test_no_text_takes_gibibytes_of_the_process_that_checks_it_and_the_next_is_c
     assert answers == ["taken", "syntax-error"] * len(QUADRATIC)
     assert int(own) < 300  # MiB; 60 of them are this program's modules
     assert int(of_children) < 700
+
+
+def test_a_large_process_finds_faults_as_a_small_one_does():
+    large = CHECK.replace("for text in", "filled = b'x' * (400 << 20)\nfor text in").replace("900 << 20", "1500 << 20")
+    nested = json.dumps([TOO_DEEP["minus signs"]])
+    done = subprocess.run([sys.executable, "-c", large], input=nested, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == "syntax-error"
 
 
 def test_a_process_that_ended_is_started_again():
