@@ -176,9 +176,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One for each core; for the full tier one and a half more, as its tests wait; fewer where memory is short."""
+    """Half as many again as cores; for the full tier, whose tests wait, two and a half times; fewer in little memory."""
     memory = int(psutil.virtual_memory().available / (1 << 30) / GIB_EACH)
-    wanted = cores() if config.option.markexpr == "not full" else 5 * cores() // 2
+    wanted = 3 * cores() // 2 if config.option.markexpr == "not full" else 5 * cores() // 2
     return max(1, min(wanted, memory, MOST_PROCESSES))
 
 
