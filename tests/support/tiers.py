@@ -1,7 +1,7 @@
 """The two tiers of the tests: `make test` runs the default one, `make test-full` both.
 
 A test is in the full tier when it asks, itself or through a fixture, for `full_tier`: fixtures of servers, browsers,
-sandboxes and fresh interpreters with torch do. A second database or the Python twin of the core is a parameter that
+sandboxes, fresh interpreters with torch, forks of the gradient check and whole corpora do. A second database or the Python twin of the core is a parameter that
 carries the mark `full`. Nothing else puts a test into a tier, so a test that stops needing a server changes its tier.
 """
 
