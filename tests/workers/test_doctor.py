@@ -80,6 +80,7 @@ def test_an_interpreter_in_tmp_is_bound_after_the_private_tmp_and_hides_no_level
         assert words.index("--tmpfs") < words.index(environment)
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.usefixtures("proved")
 def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
     import torch
@@ -97,6 +98,7 @@ def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
     assert "A worker of the gpu queue would not start: isolation process cannot be given" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("sandbox")
 @pytest.mark.usefixtures("proved")
 def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
     def said() -> str:
@@ -148,6 +150,7 @@ def test_a_home_that_cannot_be_written_or_has_little_room_is_told(capsys, monkey
     assert str(tmp_path / "new") not in said(str(tmp_path / "new")), "it is made at the first start"
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_the_tests_expect_the_level_that_doctor_names(capsys):
     doctor.examine(WorkerSettings(trust_code=True), probe=False)
     assert f"runs everything at {machine_level()}." in capsys.readouterr().out

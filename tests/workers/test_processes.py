@@ -18,6 +18,8 @@ from tests.support.processes import inherited
 from tests.support.waiting import until
 from workers.sandbox.levels import capabilities
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+
 SLOW = "import torch, time\nx = torch.ones(2, requires_grad=True)\ntime.sleep({seconds})\n(x * x).sum().backward()\n"
 LEASE = {"BACKPROBE_LEASE_SECONDS": "4"}
 

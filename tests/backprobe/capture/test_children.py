@@ -65,6 +65,7 @@ def counts(report: dict[str, Any]) -> dict[str, int]:
     return {row["what"]: row["seen"] for row in report["truncations"] if "child processes" in row["what"]}
 
 
+@pytest.mark.usefixtures("fresh_python")
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_children_of_each_start_method_leave_a_record_of_what_they_did(tmp_path: Path, method: str) -> None:
     done, report = followed(
@@ -103,6 +104,7 @@ def test_children_of_each_start_method_leave_a_record_of_what_they_did(tmp_path:
     assert len(backprobe.load(tmp_path / "r.bprec").backward_calls) == 1
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_ranks_of_a_real_program_are_looked_at(tmp_path: Path) -> None:
     with socket.create_server(("localhost", 0)) as free:
         port = free.getsockname()[1]
@@ -115,6 +117,7 @@ def test_ranks_of_a_real_program_are_looked_at(tmp_path: Path) -> None:
     assert [child["steps"]["made"] for child in report["children"]] == [8, 8]
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_workers_of_a_pool_are_looked_at_up_to_what_they_returned(tmp_path: Path) -> None:
     _, report = followed(
         tmp_path,
@@ -129,6 +132,7 @@ def test_workers_of_a_pool_are_looked_at_up_to_what_they_returned(tmp_path: Path
     assert sum(len(record_of(tmp_path, child).backward_calls) for child in report["children"]) == 4
 
 
+@pytest.mark.usefixtures("fresh_python")
 def test_hogwild_children_train_what_the_parent_shares_without_a_false_word(tmp_path: Path) -> None:
     done, report = followed(
         tmp_path,

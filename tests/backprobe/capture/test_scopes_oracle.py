@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from backprobe.capture.rewriting import scopes as scopes_module
 from backprobe.capture.rewriting.scopes import MODULE, Scope
 from tests.corpus.cases import SETS, load_set
@@ -106,6 +108,7 @@ def file_sources() -> Iterator[tuple[str, str]]:
             yield str(path), path.read_text()
 
 
+@pytest.mark.usefixtures("sweep")
 def test_every_name_is_whose_python_says_it_is():
     wrong, asked = {}, 0
     for name, source in [*file_sources(), *corpus_sources()]:
