@@ -10,6 +10,8 @@ from backprobe.capture.gradient_check.verdicts import judged
 from backprobe.record import GradientCheck
 from backprobe.rules.manual_programs import programs
 
+pytestmark = pytest.mark.usefixtures("gradient_forks")
+
 HEAD = """\
 import torch
 from torch import nn
