@@ -11,6 +11,7 @@ from tests.support.isolation import confined
 from tests.support.machine_level import machine_level
 from workers import node as nodes
 from workers.node import Node
+from workers.sandbox.levels import canary
 from workers.sandbox.levels.probe import Proof
 from workers.sandbox.process import landlock
 from workers.sandbox.supervisor.job import Job
@@ -93,7 +94,7 @@ def test_a_better_level_that_does_not_hold_takes_nothing_from_what_runs_get(
         breaches = () if supervisor is locked else ("files: it printed 'CANARY'",)
         return Proof(probe_id="probe_1", breaches=breaches, seconds=0.1)
 
-    monkeypatch.setattr(nodes, "prove", prove)
+    monkeypatch.setattr(canary, "prove", prove)
     monkeypatch.setattr(nodes, "SOON_SECONDS", 0.1)
     monkeypatch.setattr(nodes, "PROBE_SECONDS", 0.1)
     node = worker(database, locked, better=better)
@@ -120,7 +121,7 @@ def test_a_canary_that_gets_through_is_told_once_with_its_cause_and_looked_at_ag
         looks.append(1)
         return Proof(probe_id="probe_1", breaches=tuple(breaches), seconds=0.1)
 
-    monkeypatch.setattr(nodes, "prove", prove)
+    monkeypatch.setattr(canary, "prove", prove)
     monkeypatch.setattr(nodes, "SOON_SECONDS", 0.1)
     node = worker(database, locked)
     node.start()
