@@ -7,8 +7,9 @@
 """
 
 import gc
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -43,6 +44,17 @@ def chromium(full_tier: None) -> str:
 def _thawed() -> None:
     """What tests of another file froze for speed is found again by those that search for what holds a graph."""
     gc.unfreeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _restore_logging() -> Iterator[None]:
+    """Undo what a test file's commands set: a command run in the test process logs as a process of its own would."""
+    loggers = [logging.getLogger(name) for name in ("", "backprobe", "service", "store", "workers", "kombu.connection")]
+    before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
+    yield
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
 
 
 class Clock:
