@@ -115,9 +115,6 @@ hostile: $(DEV_STAMP) ## hostile programs at every level that this machine gives
 soak: $(DEV_STAMP) ## 20,000 runs in a row, a fifth of them hostile: everything is back where it began; ARGS="--level namespace"
 	$(BIN)/python -m tests.hostile.soak $(ARGS)
 
-migration: $(DEV_STAMP) ## a million snapshots, migrated down and up again on both databases: nothing of them changes
-	$(BIN)/python -m tests.migration.many_snapshots $(ARGS)
-
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate
 

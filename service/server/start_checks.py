@@ -47,8 +47,8 @@ def migrated(settings: StoreSettings) -> None:
 
     try:
         migrator.upgrade(settings.database_url)
-    except migrator.DatabaseTooNew as error:
-        raise CannotServe(f"{error} Upgrade Backprobe, or name another --home.") from None
+    except migrator.UnknownRevision as error:
+        raise CannotServe(f"{error} Or name another --home.") from None
     except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
         if is_damaged(error) or missing_module(error) is not None:
             raise CannotServe(f"{refusal(error)}.") from None

@@ -69,7 +69,7 @@ def restore(url: str, source: Path, told: Told = lambda _: None) -> str:
     Raises:
         CannotBackUp: the database is not empty, the file is no backup of this kind of database or is damaged, or
             pg_restore is missing or failed. The database is as it was.
-        DatabaseTooNew: a newer Backprobe wrote it.
+        UnknownRevision: a Backprobe of another release wrote it.
     """
     database = Database(url)
     try:
@@ -77,7 +77,7 @@ def restore(url: str, source: Path, told: Told = lambda _: None) -> str:
         if not database.sqlite:
             _refuse_full(database)
             revision = _dumped_revision(source)
-            migrator.refuse_newer(revision)
+            migrator.refuse_unknown(revision)
             _undump(database, source, told)
             return revision
         target = Path(database.url.database or "")
@@ -159,7 +159,7 @@ def _checked(path: Path) -> str:
             raise CannotBackUp(f"the backup is damaged, or not ours: {error}") from None
     if said != "ok" or found is None:
         raise CannotBackUp(f"the backup is damaged: {said}")
-    migrator.refuse_newer(found[0])
+    migrator.refuse_unknown(found[0])
     return found[0]
 
 

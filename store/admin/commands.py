@@ -156,7 +156,7 @@ def _restore(arguments: argparse.Namespace) -> int:
     settings.make_home()
     try:
         revision = restore(settings.database_url, arguments.file, _Progress("restored"))
-    except (CannotBackUp, migrator.DatabaseTooNew) as error:
+    except (CannotBackUp, migrator.UnknownRevision) as error:
         return _refused(str(error))
     due = "" if revision == migrator.head() else "; `backprobe migrate` brings it to this version's"
     print(f"restored, at revision {revision}{due}")

@@ -20,14 +20,15 @@ _LOCK: Final = 0x6261_636B
 """Key of the PostgreSQL advisory lock under which one process migrates and the others wait."""
 
 
-class DatabaseTooNew(Exception):
-    """A newer Backprobe has migrated this database; this code must not touch it."""
+class UnknownRevision(Exception):
+    """The database is at a revision that this code does not have, so this code must not touch it."""
 
-    def __init__(self, revision: str, known: str) -> None:
-        super().__init__(
-            f"the database is at revision {revision}; this Backprobe knows up to {known}: upgrade Backprobe"
-        )
-        self.revision, self.known = revision, known
+    def __init__(self, revision: str) -> None:
+        if revision < known()[0]:
+            advice = "written before the first release, and cannot be migrated. Start with an empty database."
+        else:
+            advice = f"newer than this Backprobe, which knows up to {head()}. Upgrade Backprobe."
+        super().__init__(f"The database is at revision {revision}, {advice}")
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -36,7 +37,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     A SQLite file is copied first, beside itself, if a migration is due.
 
     Raises:
-        DatabaseTooNew: it is at a revision that this code does not have.
+        UnknownRevision: it is at a revision that this code does not have.
     """
     _run(url, revision, up=True)
 
@@ -45,7 +46,7 @@ def downgrade(url: str, revision: str) -> None:
     """Migrate the database at `url` down to a revision, or to "base". Data of what goes is lost.
 
     Raises:
-        DatabaseTooNew: it is at a revision that this code does not have.
+        UnknownRevision: it is at a revision that this code does not have.
     """
     _run(url, revision, up=False)
 
@@ -81,7 +82,7 @@ def _run(url: str, revision: str, *, up: bool) -> None:
                 transaction.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             current = _current(transaction)
             newest = head()
-            refuse_newer(current)
+            refuse_unknown(current)
             if up and current == newest and revision == "head":
                 return
             if database.sqlite and current is not None:
@@ -109,14 +110,14 @@ def _current(transaction: Transaction) -> str | None:
     return transaction.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
-def refuse_newer(current: str | None) -> None:
-    """Go on if this code has that revision.
+def refuse_unknown(current: str | None) -> None:
+    """Return if this code has that revision, or if there is none.
 
     Raises:
-        DatabaseTooNew: it has not.
+        UnknownRevision: this code does not have it.
     """
     if current is not None and current not in known():
-        raise DatabaseTooNew(current, head())
+        raise UnknownRevision(current)
 
 
 def _copy(path: Path, revision: str) -> None:

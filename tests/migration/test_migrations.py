@@ -1,5 +1,6 @@
 """What the revisions make is what the tables say, to the letter, and goes up and down."""
 
+import hashlib
 import importlib.resources
 import sqlite3
 import subprocess
@@ -15,16 +16,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from backprobe.record import SCHEMA_VERSION
-from store.database.ids import new_id, part
-from store.database.migrator import DatabaseTooNew, at_head, downgrade, head, known, upgrade
+from store.database.migrator import UnknownRevision, at_head, downgrade, head, known, upgrade
 from store.database.session import Database
 from store.records import storage
-from store.records.expiry.partitions import ensure, name_of, tables_and_partitions
+from store.records.expiry.partitions import ensure, tables_and_partitions
 from store.runs import lifecycle
 from store.runs.model import RunKey
 from store.tables import METADATA
-from tests.migration.many_snapshots import down_and_up
-from tests.store.test_shares import counted_anew, in_all
 from tests.support.databases import migrated_sqlite
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +41,7 @@ def schema(database) -> list[tuple]:
 
 def pieces(sql: str) -> list[str]:
     """Lines of a CREATE statement: the order of its constraints is no difference."""
-    return [line.strip().rstrip(",") for line in sql.splitlines()]
+    return [line.strip().rstrip(",") for line in sql.splitlines() if line.strip()]
 
 
 OURS = "c.relnamespace = 'public'::regnamespace and not c.relispartition"
@@ -100,27 +98,16 @@ def test_up_and_down_and_up_again(migrated, empty_url):
     assert schema(migrated) == first
 
 
-def write_as_0001(transaction):
+def write_version_1(transaction):
     """A record of version 1, row by row."""
-    for name, columns in ROWS_OF_0001.items():
+    for name, columns in ROWS_OF_VERSION_1.items():
         names = ", ".join(f'"{column}"' for column in columns)
         values = ", ".join(f":{column}" for column in columns)
         insert = f'insert into "{name}" (part, run_id, attempt, {names}) values (82, 1, 1, {values})'
         transaction.execute(sa.text(insert), columns)
 
 
-@pytest.fixture
-def at_first(empty_url):
-    """A database at revision 0001, with a record of version 1 in it as the release before wrote it."""
-    upgrade(empty_url, "0001")
-    database = Database(empty_url)
-    with database.begin() as transaction:
-        write_as_0001(transaction)
-    yield database
-    database.close()
-
-
-ROWS_OF_0001 = {
+ROWS_OF_VERSION_1 = {
     "record": {
         "schema_version": 1, "backprobe_version": "0.1.0", "tier": "full", "entry": "run", "started_at": "now",
         "reached_end": False, "environment": '{"python": "3.11", "platform": "linux"}',
@@ -151,9 +138,11 @@ ROWS_OF_0001 = {
 }  # fmt: skip
 
 
-def test_a_record_of_the_release_before_is_there_after_the_migration(at_first, empty_url):
-    upgrade(empty_url)
-    with at_first.read() as reading:
+def test_a_record_of_version_1_is_read(migrated):
+    with migrated.begin() as transaction:
+        ensure(transaction, 82)
+        write_version_1(transaction)
+    with migrated.read() as reading:
         record = storage.load(reading, RunKey(part=82, run_id=1, attempt=1))
     assert record is not None
     assert (record.header.schema_version, record.header.first_version) == (SCHEMA_VERSION, 1)
@@ -162,97 +151,6 @@ def test_a_record_of_the_release_before_is_there_after_the_migration(at_first, e
     (event,) = record.optimizer_events
     assert (event.kind, event.with_grad, event.learning_rates, event.scale_after) == ("step", 3, (), None)
     assert (record.streams, record.hooks, record.steps) == ((), (), ())
-
-
-def test_what_the_release_before_wrote_survives_the_way_back(at_first, empty_url):
-    before = rows_in(at_first)
-    upgrade(empty_url)
-    with at_first.begin() as transaction:
-        transaction.execute(sa.text(
-            "insert into optimizer_event (part, run_id, attempt, n, kind, moment, with_grad, without_grad, changed)"
-            " values (82, 1, 1, 1, 'clip_grad_norm', 0, 1, 0, 0)"
-        ))  # fmt: skip
-    downgrade(empty_url, "0001")
-    assert rows_in(at_first) == before
-    assert all(len(rows) == 1 for rows in before.values())
-
-
-def test_what_is_there_is_counted_on_the_way_up(empty_url):
-    """And asked after: programs with files in a week, those whose files have gone never."""
-    upgrade(empty_url, "0010")
-    database = Database(empty_url)
-    program = "insert into snippet (id, public_id, tenant_id, sha256, entry, files, size_bytes, created_at)"
-    file = "insert into snippet_file (snippet_id, n, path, sha256, is_text, body)"
-    audit = "insert into audit (public_id, tenant_id, project_id, name, status, items, labels, created_by, created_at, version)"
-    with database.begin() as transaction:
-        for number in (7, 8):
-            values = " values (:id, :public_id, 1, :hash, 'a.py', 1, 9, '2026-11-20T19:52:29.123Z')"
-            row = {"id": number, "public_id": f"snp_{number}", "hash": bytes([number])}
-            transaction.execute(sa.text(program + values), row)
-        transaction.execute(
-            sa.text(f"{file} values (7, 0, 'a.py', :hash, true, :body)"), {"hash": b"h", "body": b"x" * 900}
-        )
-        values = "values ('aud_1', 1, 1, 'n', 'judged', 0, '{}', 'local', '2026-11-20T19:52:29.123Z', 1)"
-        transaction.execute(sa.text(f"{audit} {values}".replace(":52:29", "\\:52\\:29")))
-    upgrade(empty_url)
-    with database.read() as reading:
-        kept = dict(reading.execute(sa.text("select id, kept_until is not null from snippet")).all())
-    assert {number: bool(one) for number, one in kept.items()} == {7: True, 8: False}
-    assert in_all(database) == counted_anew(database)
-    assert in_all(database)[1, "programs"] == 2 * 516 + 256 + 4 + 900
-    database.close()
-
-
-def test_snapshots_are_the_same_after_the_way_down_and_up(empty_url):
-    """`make migration` does it with a million."""
-    written, down, up = down_and_up(empty_url, 20_000)
-    assert (written, down > 0, up > 0) == (19_680, True, True)
-
-
-def test_what_was_a_table_is_the_first_partition_and_a_table_again(empty_postgres_url):
-    """Rows of several months, and who may read them; nothing of the record is written again on the way up."""
-    newest = part(new_id("run"))
-    upgrade(empty_postgres_url, "0008")
-    database = Database(empty_postgres_url)
-    ask = "select part, e.tableoid::regclass::text, relfilenode from edge e join pg_class c on c.oid = e.tableoid"
-    rows = "insert into edge (part, run_id, attempt, node, slot, input_nr) values (:part, 1, 1, 1, 1, 1)"
-    granted = "select count(*) from information_schema.role_table_grants where grantee = 'PUBLIC' and table_name in ('edge', 'snapshot')"
-
-    def all_of(query):
-        with database.read() as reading:
-            return sorted(map(tuple, reading.execute(sa.text(query))))
-
-    with database.begin() as transaction:
-        for month in (newest - 20, newest - 1, newest):
-            transaction.execute(sa.text(rows), {"part": month})
-        transaction.execute(sa.text("grant select on edge, snapshot to public"))
-    before, made = all_of(ask), schema(database)
-    upgrade(empty_postgres_url)
-    first = f"edge_{name_of(newest)}"
-    assert all_of(ask) == [(month, first, file) for month, _, file in before]
-    with database.begin() as transaction:
-        transaction.execute(sa.text(rows), {"part": newest + 1})
-    assert all_of(ask)[-1][:2] == (newest + 1, f"edge_{name_of(newest + 1)}")
-    assert all_of(granted) == [(2,)]
-    downgrade(empty_postgres_url, "0008")
-    assert [row[:2] for row in all_of(ask)] == [(newest + n, "edge") for n in (-20, -1, 0, 1)]
-    assert (schema(database), all_of(granted)) == (made, [(2,)])
-    database.close()
-
-
-def rows_in(database):
-    with database.read() as reading:
-        return {
-            name: [tuple(row) for row in reading.execute(sa.text(f'select * from "{name}"'))] for name in ROWS_OF_0001
-        }
-
-
-def test_code_of_the_release_before_can_write_to_the_new_schema(migrated):
-    """Nothing new is demanded: the columns that 0001 knows are enough."""
-    with migrated.begin() as transaction:
-        ensure(transaction, 82)
-        write_as_0001(transaction)
-    assert all(len(rows) == 1 for rows in rows_in(migrated).values())
 
 
 def test_there_is_one_head_and_every_revision_can_be_undone():
@@ -290,11 +188,18 @@ def test_an_empty_database_is_not_at_head(empty_url):
     assert not at_head(empty_url)
 
 
-def test_a_database_newer_than_the_code_is_refused_in_one_line(migrated, empty_url):
+@pytest.mark.parametrize(
+    ("revision", "advice"),
+    [
+        ("9999", "newer than this Backprobe, .* Upgrade Backprobe"),
+        ("0008", "written before the first release.* empty database"),
+    ],
+)
+def test_a_database_of_an_unknown_revision_is_refused_in_one_line(migrated, empty_url, revision, advice):
     with migrated.begin() as transaction:
-        transaction.execute(sa.text("update alembic_version set version_num = '9999'"))
+        transaction.execute(sa.text("update alembic_version set version_num = :it"), {"it": revision})
     before = schema(migrated)
-    with pytest.raises(DatabaseTooNew, match=r"revision 9999.*upgrade Backprobe") as refused:
+    with pytest.raises(UnknownRevision, match=f"revision {revision}, {advice}") as refused:
         upgrade(empty_url)
     assert "\n" not in str(refused.value)
     assert schema(migrated) == before
@@ -325,9 +230,17 @@ def test_the_wheel_carries_the_revisions(tmp_path):
     (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(built).namelist()
     for path in importlib.resources.files("migrations").joinpath("versions").iterdir():
-        if path.name.endswith(".py"):
+        if path.suffix in {".py", ".sql"}:
             assert f"migrations/versions/{path.name}" in names
     assert {"migrations/env.py", "migrations/__init__.py", "migrations/script.py.mako"} <= set(names)
+
+
+def test_no_released_revision_was_edited():
+    """`sha256sum *` in `migrations/versions` writes the lines; a release adds those of its revisions."""
+    versions = ROOT / "migrations" / "versions"
+    lines = (ROOT / "tests" / "migration" / "released.txt").read_text().splitlines()
+    released = {name: digest for digest, name in (line.split() for line in lines)}
+    assert released == {name: hashlib.sha256((versions / name).read_bytes()).hexdigest() for name in released}
 
 
 def test_a_revision_imports_nothing_of_ours():

@@ -108,7 +108,7 @@ def test_what_is_no_backup_or_a_newer_one_is_refused(database, url, other, tmp_p
     try:
         newer = tmp_path / "newer"
         backup(url, newer)
-        with pytest.raises(migrations.DatabaseTooNew, match="upgrade Backprobe"):
+        with pytest.raises(migrations.UnknownRevision, match="Upgrade Backprobe"):
             restore(other, newer)
     finally:
         with database.begin() as transaction:
