@@ -1,6 +1,6 @@
 """Hostile programs at every level that this machine can give: nothing of the host, of a sibling or of us is reached.
 
-The programs are in `baseline` and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary test run
+The programs are in `baseline.txt` and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary test run
 takes all of the baseline and the first of each family of the others; `make hostile` takes all, and prints what came of
 each (BACKPROBE_HOSTILE_ALL).
 """

@@ -16,7 +16,7 @@ FORBIDDEN = {
     "an API key": re.compile(r"\bbp_[a-z0-9]{6,}_[\w-]{40,}"),
 }
 
-HOSTILE = ROOT / "tests" / "hostile" / "baseline"
+HOSTILE = ROOT / "tests" / "hostile" / "baseline.txt"
 """Programs that go for what another machine holds, by the paths that it commonly has."""
 
 
