@@ -1,8 +1,9 @@
 """Plant the faults of `planted.toml`, one after the other, and see a test fail on each: `python -m tests.mutation.planted`.
 
-usage: python -m tests.mutation.planted [TEXT...]
+usage: python -m tests.mutation.planted [--default-tier] [TEXT...]
 
-TEXT chooses the faults whose file or words contain one of them. The project is copied first, so nothing is changed here.
+TEXT chooses the faults whose file or words contain one of them. `--default-tier` runs what `make test` runs and leaves
+the rest of the tests out: it tells which faults only `make test-full` sees. The project is copied first, so nothing is changed here.
 First the chosen tests run without a fault, and must pass. Of the tests of a fault those of the first file run first; the
 first failure is enough. Exit code 1: a fault is not seen. 2: a test fails without any fault.
 """
@@ -20,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from tests.support.resources import ROOT
 
@@ -56,22 +59,23 @@ def planted(fault: Fault, source: str) -> str:
     return source.replace(fault.text, fault.becomes)
 
 
-def seen_by(fault: Fault, folder: Path) -> str | None:
+def seen_by(fault: Fault, folder: Path, options: Sequence[str] = ()) -> str | None:
     """The first test that fails with the fault in this copy of the project; None: none does."""
     path = folder / fault.file
     source = path.read_text()
     path.write_text(planted(fault, source))
     try:
         for tests in fault.tests:
-            if (failed := _failed(tests, folder)) is not None:
+            if (failed := _failed(tests, folder, options)) is not None:
                 return failed
         return None
     finally:
         path.write_text(source)
 
 
-def _failed(tests: str, folder: Path) -> str | None:
+def _failed(tests: str, folder: Path, options: Sequence[str]) -> str | None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "--no-header", "-p", "no:cacheprovider", tests]
+    command += options
     try:
         ran = subprocess.run(
             command,
@@ -84,7 +88,7 @@ def _failed(tests: str, folder: Path) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"{tests}: not ended within {SECONDS} s"
-    if ran.returncode == 0:
+    if ran.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         return None
     lines = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if not lines:
@@ -101,19 +105,21 @@ def copied(target: Path) -> Path:
 
 def main(words: Sequence[str]) -> int:
     """Plant those that were chosen; print each with the test that failed."""
-    chosen = [one for one in faults() if not words or any(word in f"{one.file} {one.what}" for word in words)]
+    options = ["-m", "not full"] if "--default-tier" in words else []
+    words = [word for word in words if word != "--default-tier"]
+    chosen = [fault for fault in faults() if not words or any(word in f"{fault.file} {fault.what}" for word in words)]
     unseen = 0
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as made:  # in /tmp no run has a root of its own
         Path(made).chmod(0o755)
         folder = copied(Path(made, "backprobe"))
         for tests in sorted({tests for fault in chosen for tests in fault.tests}):
-            if (failed := _failed(tests, folder)) is not None:
+            if (failed := _failed(tests, folder, options)) is not None:
                 print(f"without any fault: {failed}", file=sys.stderr)
                 return 2
         for number, fault in enumerate(chosen, 1):
             began = time.monotonic()
-            failed = seen_by(fault, folder)
+            failed = seen_by(fault, folder, options)
             unseen += failed is None
             print(f"[{number}/{len(chosen)}] {fault.file}: {fault.what}", flush=True)
             print(f"    {failed or 'NO TEST FAILS'} ({time.monotonic() - began:.0f} s)", flush=True)
