@@ -88,7 +88,7 @@ def _failed(tests: str, folder: Path, options: Sequence[str]) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"{tests}: not ended within {SECONDS} s"
-    if ran.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+    if ran.returncode == 0 or (options and ran.returncode == pytest.ExitCode.NO_TESTS_COLLECTED):
         return None
     lines = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if not lines:
