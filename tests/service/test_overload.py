@@ -121,7 +121,8 @@ def test_a_queue_that_workers_do_not_empty_is_full_for_everybody_and_takes_more_
     assert most <= queued < most + 16
     for refused in (told[2] for told in submits if told[0] == 503):
         told = re.fullmatch(rf"(\d+) runs wait in the queue cpu, {most} may\.", json.loads(refused)["detail"])
-        assert told is not None and most <= int(told[1]) <= queued
+        # A run that is committed while another request counts may be counted twice, until the next count.
+        assert told is not None and most <= int(told[1]) < queued + 16
     from store.runs import lifecycle as runs
 
     for _ in range(queued - most + 3):
