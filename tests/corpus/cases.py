@@ -11,6 +11,7 @@ from tests.corpus.case_files import MalformedFile, read_case, read_correct_progr
 CORPORA: Final = Path(__file__).parent
 SETS: Final = (
     "own", "public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10", "round11",
+    "third",
 )  # fmt: skip
 """Folders of `CORPORA`, in the order of their writing."""
 

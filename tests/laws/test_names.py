@@ -12,7 +12,7 @@ DRAWERS = {"utils", "util", "helpers", "helper", "common", "misc"}
 EMPTY_WORDS = {"manager", "helper", "helpers", "data", "info", "utils", "misc"}
 VERBS = ("process_", "handle_")
 PROGRAMS = {
-    "programs", "public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10", "round11", "real_programs", "snippets",
+    "programs", "public", "second", "threads", "threads2", "round5", "round6", "round7", "round8", "round9", "round10", "round11", "third", "real_programs", "snippets",
 }  # fmt: skip
 """Folders of programs under test, which are as users write them, some not even Python."""
 GIVEN_BY_OTHERS = {"process_bind_param", "process_result_value", "handle_data", "handle_close", "data_address"}
