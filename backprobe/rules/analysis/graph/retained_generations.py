@@ -1,0 +1,161 @@
+"""Graphs of earlier training steps that are still alive: how many, of which statements, and what keeps them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from backprobe.rules.analysis.gradients.grad_ledger import first_unseen_step
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Tensor
+
+_GENERATIONS: Final = 3
+"""Steps whose graphs must be alive at once. Two are alive wherever a value of the last step is used in this one."""
+
+_MOST_TENSORS: Final = 200
+"""Living tensors that the search for a carried graph looks at."""
+
+
+class Retention(NamedTuple):
+    """Graphs of several steps that are alive at once.
+
+    Attributes:
+        generations: The greatest number of steps whose graphs were alive at one time.
+        is_carried: One living tensor leads to the graphs of several steps. Else many tensors are kept, one of each step.
+        sites: The statements to show, at most two: those that keep the tensors, else those that made them.
+        tensors: Some of what is kept.
+    """
+
+    generations: int
+    is_carried: bool
+    sites: tuple[int, ...]
+    tensors: tuple[int, ...]
+
+
+@table
+def turn_ends(record: Record) -> tuple[int, ...]:
+    """Return the moments at which training turns end: the steps of the optimizer that steps least, else backward calls."""
+    by_optimizer: defaultdict[int | None, list[int]] = defaultdict(list)
+    for event in record.optimizer_events:
+        if event.kind == "step":
+            by_optimizer[event.optimizer].append(event.moment)
+    ends = min((moments for moments in by_optimizer.values() if len(moments) >= 4), key=len, default=[])
+    ends = ends or [moment for moments in by_optimizer.values() for moment in moments]
+    if not ends:
+        unwalked = min((call.moment_before for call in record.backward_calls if not call.nodes_met), default=None)
+        calls = [call for call in record.backward_calls if call.accumulate_grad and call.moment_after]
+        ends = [call.moment_after for call in calls if call.moment_after is not None]
+        if unwalked is not None:
+            ends = [moment for moment in ends if moment < unwalked][:-1]
+    unseen = first_unseen_step(record)
+    return tuple(sorted({moment for moment in ends if unseen is None or step_of(record, moment) < unseen - 1}))
+
+
+@table
+def retained_generations(record: Record) -> Retention | None:
+    """Return the graphs of earlier steps that are alive; None if there are not `_GENERATIONS` of one statement at once."""
+    ends = turn_ends(record)
+    if len(ends) < _GENERATIONS or not record.nodes:
+        return None
+    generations = max(_alive_by_site(record, ends).values(), default=0)
+    if generations < _GENERATIONS:
+        return None
+    kept = _kept_tensors(record, ends)
+    carrier = _carrier(record, ends, kept, min(_GENERATIONS + 1, generations))
+    if carrier is not None and carrier.site is not None:
+        return Retention(generations, is_carried=True, sites=(carrier.site,), tensors=(carrier.tensor,))
+    makers = _makers(ends, kept, min(_GENERATIONS, generations)) or list(_alive_by_site(record, ends))[:1]
+    tensors = {tensor.tensor for site in makers for tensor in kept.get(site, [])}
+    sites = _keeping_statements(record, tensors) or makers
+    return Retention(generations, is_carried=False, sites=tuple(sites[:2]), tensors=tuple(sorted(tensors)[:8]))
+
+
+def _alive_by_site(record: Record, ends: Sequence[int]) -> Mapping[int, int]:
+    """Return, by statement, of how many turns nodes that it made were alive at once after a later turn had ended."""
+    births = _births(record)
+    alive: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
+    for node in record.nodes:
+        if node.node not in births or node.site is None:
+            continue
+        born = bisect_left(ends, births[node.node])
+        died = bisect_left(ends, node.died) if node.died is not None else len(ends) + 1
+        if born < len(ends):
+            alive[node.site] |= {(turn, born) for turn in range(born + 2, min(died, len(ends)) + 1)}
+    return {site: max(Counter(turn for turn, _born in pairs).values()) for site, pairs in alive.items() if pairs}
+
+
+def _births(record: Record) -> Mapping[int, int]:
+    """Return when each node was made: by the moment of the first named tensor that was made with it or after it."""
+    index = lookup(record)
+    first: dict[int, int] = {}
+    for row in record.tensor_nodes:
+        first.setdefault(row.node, row.tensor)
+    known = sorted(
+        (node.seq, index.tensors[first[node.node]].moment)
+        for node in record.nodes
+        if node.seq is not None and first.get(node.node) in index.tensors
+    )
+    numbers = [number for number, _moment in known]
+    births: dict[int, int] = {}
+    for node in record.nodes:
+        if node.seq is not None and node.type != "AccumulateGrad":
+            at = bisect_left(numbers, node.seq)
+            births[node.node] = min(node.first_seen, known[at][1] if at < len(known) else node.first_seen)
+    return births
+
+
+def _kept_tensors(record: Record, ends: Sequence[int]) -> Mapping[int | None, list[Tensor]]:
+    """Return the results of operations that outlive their turn, by statement."""
+    kept: defaultdict[int | None, list[Tensor]] = defaultdict(list)
+    for row in record.tensors:
+        if row.created_by == "op" and row.role is None:
+            died = bisect_left(ends, row.died) if row.died is not None else len(ends) + 1
+            if died > bisect_left(ends, row.moment):
+                kept[row.site].append(row)
+    return kept
+
+
+def _carrier(
+    record: Record, ends: Sequence[int], kept: Mapping[int | None, list[Tensor]], least: int
+) -> Tensor | None:
+    """Return the living tensor that leads to the graphs of most turns, if those are enough."""
+    living = [row for rows in kept.values() for row in rows if row.died is None][-_MOST_TENSORS:]
+    index, births = lookup(record), _births(record)
+    best, most = None, 0
+    for row in living:
+        seen: set[int] = set()
+        waiting = [index.node_of[row.tensor].node] if row.tensor in index.node_of else []
+        while waiting:
+            node = waiting.pop()
+            if node not in seen:
+                seen.add(node)
+                waiting += [edge.to_node for edge in index.edges_of[node] if edge.to_node is not None]
+        turns = len({bisect_left(ends, births[node]) for node in seen if node in births})
+        if turns > most:
+            best, most = row, turns
+    return best if most >= least else None
+
+
+def _makers(ends: Sequence[int], kept: Mapping[int | None, list[Tensor]], least: int) -> list[int]:
+    """Return the statements that made kept tensors of enough turns, those of most turns first."""
+    turns = {site: len({bisect_left(ends, row.moment) for row in rows}) for site, rows in kept.items()}
+    known = [(count, site) for site, count in turns.items() if site is not None and count >= least]
+    return [site for _count, site in sorted(known, reverse=True)]
+
+
+def _keeping_statements(record: Record, tensors: set[int]) -> list[int]:
+    """Return the statements that took such a tensor and gave none, `kept.append(loss)`; else where a name got it."""
+    takers = Counter(
+        row.statement for row in record.operations if row.result == "other" and not tensors.isdisjoint(row.operands)
+    )
+    found = [site for site, times in takers.most_common(2) if times >= 2]
+    if found:
+        return found
+    bound = Counter(row.site for row in record.bindings if row.tensor in tensors and row.function == "<module>")
+    return [site for site, _times in bound.most_common(1)]

@@ -1,0 +1,231 @@
+"""Which leaves training passes over: held without a gradient, with a gradient and not held, and stepped without effect."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.steps import state_at, step_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.unreached_leaves import calls_of_modules, owners, site_of_cut, site_of_zero
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import LeafGrad, Optimizer, OptimizerEvent, Record, Statistics
+
+Kind = Literal[
+    "frozen", "never-called", "no-gradient", "not-held", "not-changed", "zero-gradient", "never-stepped", "idle-optimizer"
+]
+
+_REPEATED: Final = 2
+"""Steps in which a breach must be seen."""
+
+_SMALLEST_CHANGE: Final = 1e-5
+"""Share of a parameter's norm that its gradient must exceed before a value that stays equal is a breach: less than this
+times a small learning rate is lost in float32, whose relative precision is 6e-8."""
+
+_SMALLEST_RATE: Final = 1e-6
+"""Learning rates up to this one may leave float32 values as they are."""
+
+
+class Breach(NamedTuple):
+    """What training passes over.
+
+    Attributes:
+        site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
+    """
+
+    kind: Kind
+    site: int
+    tensors: tuple[int, ...]
+    optimizer: int | None
+
+
+@table
+def coverage_breaches(record: Record) -> tuple[Breach, ...]:
+    """Return the breaches of a run with optimizer steps, one at most for each kind."""
+    if not steps(record):
+        return ()
+    found = (*_held_without_gradient(record), _not_held(record), _not_changed(record))
+    more = (_zero_gradient(record), _never_stepped(record), _idle_optimizer(record))
+    return tuple(breach for breach in (*found, *more) if breach is not None)
+
+
+@table
+def steps(record: Record) -> tuple[OptimizerEvent, ...]:
+    """Return the optimizer steps in order."""
+    return tuple(event for event in record.optimizer_events if event.kind == "step")
+
+
+@table
+def arrivals(record: Record) -> Mapping[int, list[LeafGrad]]:
+    """Return the gradients that backward calls brought, by leaf."""
+    found: defaultdict[int, list[LeafGrad]] = defaultdict(list)
+    for row in record.leaf_grads:
+        if row.call is not None and row.kind != "untouched":
+            found[row.tensor].append(row)
+    return found
+
+
+def _held_without_gradient(record: Record) -> Iterator[Breach | None]:
+    """Leaves of optimizers that step, which never get a gradient."""
+    assigned = {row.tensor for row in record.leaf_grads if row.kind == "assigned"}
+    frozen: list[int] = []
+    others: defaultdict[Kind, list[int]] = defaultdict(list)
+    holder: Optimizer | None = None
+    for optimizer in record.optimizers:
+        events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
+        if len(events) < _REPEATED or not any(event.with_grad for event in events):
+            continue
+        for group in _groups(optimizer):
+            without = [tensor for tensor in group if not arrivals(record).get(tensor) and tensor not in assigned]
+            if without:
+                holder = holder or optimizer
+            still = [tensor for tensor in without if _is_frozen(record, tensor, events[0].moment)]
+            if still and len(still) == len(group):
+                frozen += still
+            for tensor in without:
+                if tensor not in still:
+                    module = owners(record).get(tensor)
+                    is_called = module is None or calls_of_modules(record).get(module.module)
+                    others["no-gradient" if is_called else "never-called"].append(tensor)
+    if holder is not None:
+        yield _frozen(record, holder, frozen)
+        for kind, tensors in others.items():
+            yield _without_gradient(record, holder, kind, tensors)
+
+
+def _groups(optimizer: Optimizer) -> list[list[int]]:
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for row in optimizer.tensors:
+        groups[row.group].append(row.tensor)
+    return list(groups.values())
+
+
+def _is_frozen(record: Record, tensor: int, since: int) -> bool:
+    """The leaf did not require grad at the first step, nor later while the program trained."""
+    first, last = state_at(record, tensor, since), steps(record)[-1].moment
+    later = (row for row in lookup(record).snapshots_of[tensor] if since <= row.moment <= last)
+    return first is not None and not first.requires_grad and not any(row.requires_grad for row in later)
+
+
+def _frozen(record: Record, optimizer: Optimizer, tensors: Sequence[int]) -> Breach | None:
+    if not tensors:
+        return None
+    index = lookup(record)
+    first = next((row for row in index.snapshots_of[tensors[0]] if not row.requires_grad), None)
+    moment = None if first is None else index.moments.get(first.moment)
+    site = optimizer.site if moment is None or moment.site is None else moment.site
+    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer)
+
+
+def _without_gradient(record: Record, optimizer: Optimizer, kind: Kind, tensors: Sequence[int]) -> Breach | None:
+    module = owners(record).get(tensors[0])
+    calls = [] if module is None else calls_of_modules(record).get(module.module, [])
+    site = optimizer.site
+    if calls:
+        site = site_of_cut(record, calls[0], tensors[0]) or calls[0].site
+    elif module is not None:
+        site = module.site if module.site is not None else site
+    return None if site is None else Breach(kind, site, tuple(tensors), optimizer.optimizer)
+
+
+def _not_held(record: Record) -> Breach | None:
+    """Leaves that get gradients in several steps, though no optimizer that steps holds them and nothing writes them."""
+    written = {event.tensor for event in record.inplace_events if event.done_by == "statement"}
+    asked = {root.tensor for call in record.backward_calls for root in call.inputs or ()}
+    stepping = {event.optimizer for event in steps(record)}
+    first, last = steps(record)[0].moment, steps(record)[-1].moment
+    found: list[int] = []
+    for tensor, rows in arrivals(record).items():
+        history = lookup(record).snapshots_of[tensor]
+        times = {step_of(record, row.moment) for row in rows if row.moment <= first or row.moment < last}
+        is_held = not stepping.isdisjoint(in_optimizers(record).get(tensor, ()))
+        if len(times) >= _REPEATED and not is_held and tensor not in written | asked and history and history[-1].is_leaf:
+            found.append(tensor)
+    site = record.optimizers[-1].site if record.optimizers else None
+    return Breach("not-held", site, tuple(found), None) if found and site is not None else None
+
+
+def _not_changed(record: Record) -> Breach | None:
+    """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
+    found: list[int] = []
+    for optimizer in record.optimizers:
+        for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
+            events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
+            equal = [same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None]
+            if len(equal) >= _REPEATED and (all(equal[-_REPEATED:]) or all(equal[:_REPEATED])):
+                found.append(row.tensor)
+    if not found:
+        return None
+    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
+    site = loads[0] if loads and loads[0] is not None else record.optimizers[-1].site
+    return None if site is None else Breach("not-changed", site, tuple(found), record.optimizers[-1].optimizer)
+
+
+def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
+    """Return whether a step left the values as they were; None if it was not measured, or could not have changed them."""
+    before, after = state_at(record, tensor, step.moment - 1), state_at(record, tensor, step.moment)
+    if before is None or after is None or after.moment != step.moment or before.grad != "present":
+        return None
+    history = lookup(record).snapshots_of[tensor]
+    old = next((row.value for row in reversed(history) if row.moment < step.moment and row.value), None)
+    gradient, new = before.grad_stats, after.value
+    if old is None or new is None or gradient is None or not old.norm or not gradient.norm:
+        return None
+    rate = step.learning_rates[min(group, len(step.learning_rates) - 1)] if step.learning_rates else 0
+    if gradient.norm <= _SMALLEST_CHANGE * old.norm or 0 < rate <= _SMALLEST_RATE:
+        return None
+    return _numbers(old) == _numbers(new)
+
+
+def _numbers(measured: Statistics) -> tuple[float | None, float | None]:
+    return measured.norm, measured.sum
+
+
+def _zero_gradient(record: Record) -> Breach | None:
+    """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
+    found: list[int] = []
+    for tensor in arrivals(record):
+        rows = [row for row in lookup(record).snapshots_of[tensor] if row.grad_stats and row.grad == "present"]
+        is_zero = all(row.grad_stats.counted and row.grad_stats.zeros == row.grad_stats.counted for row in rows)  # type: ignore[union-attr]
+        if in_optimizers(record).get(tensor) and is_zero and len({step_of(record, row.moment) for row in rows}) >= _REPEATED:
+            found.append(tensor)
+    site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
+    return None if site is None else Breach("zero-gradient", site, tuple(found), None)
+
+
+def _never_stepped(record: Record) -> Breach | None:
+    """An optimizer whose leaves get gradients in several steps of others, and that never steps."""
+    stepping = {event.optimizer for event in steps(record)}
+    for optimizer in record.optimizers:
+        if optimizer.optimizer in stepping:
+            continue
+        tensors = [
+            row.tensor
+            for row in optimizer.tensors
+            if len({step_of(record, got.moment) for got in arrivals(record).get(row.tensor, ())}) >= _REPEATED
+            and stepping.isdisjoint(in_optimizers(record).get(row.tensor, ()))
+        ]
+        site = arrivals(record)[tensors[0]][0].site if tensors else None
+        if site is not None:
+            return Breach("never-stepped", site, tuple(tensors), optimizer.optimizer)
+    return None
+
+
+def _idle_optimizer(record: Record) -> Breach | None:
+    """A schedule or a clear of an optimizer that never steps, while another one steps the same leaves."""
+    stepping = {event.optimizer for event in steps(record)}
+    leaves = {row.optimizer: {tensor.tensor for tensor in row.tensors} for row in record.optimizers}
+    found: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for event in record.optimizer_events:
+        own = leaves.get(event.optimizer if event.optimizer is not None else -1, set())
+        is_idle = event.kind in ("scheduler_step", "zero_grad") and event.optimizer not in stepping
+        if is_idle and event.site is not None and any(own & leaves.get(other or 0, set()) for other in stepping):
+            found[event.site, event.optimizer or 0] += 1
+    for (site, optimizer), times in found.items():
+        if times >= _REPEATED:
+            return Breach("idle-optimizer", site, tuple(sorted(leaves[optimizer])), optimizer)
+    return None

@@ -1,0 +1,146 @@
+"""BP953 parameter-passed-over: training passes over a parameter.
+
+What it finds:
+    Each trained parameter should be in one optimizer that steps, get gradients, and change. The finding names the first
+    place where that is not so and no rule explains it: a parameter group that is frozen, a parameter that no backward
+    call reaches or whose gradient is always zero, one with gradients that no optimizer holds, one that steps leave as
+    it is, an optimizer that never steps, or a schedule of such an optimizer.
+
+Why it matters:
+    Nothing raises, and a part of the model keeps its initial values.
+
+Example:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    stale = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        optimizer.step()
+        stale.zero_grad()  # <- here
+
+Use instead:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+Near miss: a frozen encoder that no optimizer holds
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(4, 4).requires_grad_(False), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        head(encoder(torch.randn(8, 4))).pow(2).mean().backward()
+        optimizer.step()
+
+Blind spots:
+    Parameters that the program updates itself, without an optimizer, are not judged.
+
+Source:
+    torch.optim in PyTorch's documentation. Two steps: one may be the last. A gradient under 1e-5 of the parameter's norm,
+    or a learning rate up to 1e-6, can leave float32 values as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.record.rows.series import steps_looked_at
+from backprobe.rules.analysis.training.coverage_breaches import Kind, coverage_breaches, steps
+from backprobe.rules.analysis.training.trained_parameters import parameters
+from backprobe.rules.framework.checks import Coverage
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.framework.finding import Finding
+
+RULE = Rule(
+    name="parameter-passed-over",
+    code="BP953",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("backward", "optimizer"),
+)
+EXPLAINED_BY = ("BP1", "BP2", "BP3", "BP4", "BP5", "BP6", "BP7", "BP8")
+"""Families of rules whose findings explain a breach."""
+
+_WORDS: Final[dict[Kind, tuple[str, str]]] = {
+    "frozen": (
+        "`{name}` does not require grad while its optimizer steps: the whole parameter group is never trained.",
+        "Set `requires_grad_(True)` before training, or leave the group out of the optimizer.",
+    ),
+    "never-called": (
+        "The optimizer holds `{name}`, and the module that owns it is never called: it never gets a gradient.",
+        "Call the module in `forward`, or leave its parameters out of the optimizer.",
+    ),
+    "no-gradient": (
+        "The optimizer holds `{name}`, and no backward call reaches it: its way to the loss ends here.",
+        "Keep the values tracked from `{name}` to the loss.",
+    ),
+    "not-held": (
+        "`{name}` gets gradients in several steps, and no optimizer that steps holds it.",
+        "Pass it to the optimizer, or set `requires_grad_(False)`.",
+    ),
+    "not-changed": (
+        "Steps leave `{name}` exactly as it was, though its gradient is not zero.",
+        "Check the learning rate that the optimizer has after this statement.",
+    ),
+    "zero-gradient": (
+        "The gradient of `{name}` is zero in every element at every step: nothing passes through this operation.",
+        "Check the values that the operation gets, and the initial values of the parameters behind it.",
+    ),
+    "never-stepped": (
+        "This backward call brings gradients to `{name}`, and the optimizer that holds it never steps.",
+        "Call `step()` of that optimizer.",
+    ),
+    "idle-optimizer": (
+        "This statement acts on an optimizer that never steps; another one steps `{name}`.",
+        "Build the schedule for the optimizer that steps, and clear that one.",
+    ),
+}
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """Yield a finding for each kind of leaf that training passes over."""
+    names = parameters(record)
+    for breach in coverage_breaches(record):
+        name = names.get(breach.tensors[0]) or f"tensor {breach.tensors[0]}"
+        seen, advice = (line.format(name=name) for line in _WORDS[breach.kind])
+        counted = f"{len(breach.tensors)} parameters are concerned." if len(breach.tensors) > 1 else ""
+        yield told(
+            record,
+            RULE,
+            breach.site,
+            [line for line in (seen, counted, advice) if line],
+            binding=name,
+            moments=[event.moment for event in steps(record)],
+            tensors=breach.tensors,
+            optimizers=[] if breach.optimizer is None else [breach.optimizer],
+            evidence={"breach": breach.kind, "parameters": len(breach.tensors)},
+        )
+
+
+def measure_coverage(record: Record) -> Coverage:
+    """Return how many optimizer steps were recorded in full."""
+    made = len(steps(record))
+    looked_at, total = steps_looked_at(record.steps) if record.steps else (made, made)
+    why = "no optimizer stepped" if not made else ""
+    return Coverage(checked=min(looked_at, total) if made else 0, total=max(total, made) if made else 0, unit="steps", why=why)

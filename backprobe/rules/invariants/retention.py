@@ -1,0 +1,119 @@
+"""BP951 graphs-kept: graphs of earlier training steps are still alive.
+
+What it finds:
+    Graphs of three training steps or more are alive at once after their steps have ended. The finding names the statement
+    that keeps the tensors which hold them, else the one that made them.
+
+Why it matters:
+    Each graph holds what its operations saved for the backward pass, so memory grows with every step.
+
+Example:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    messages = []
+    for step in range(6):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        messages.append(lambda loss=loss: f"loss {loss}")  # <- here
+
+Use instead:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    messages = []
+    for step in range(6):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        messages.append(f"loss {loss.item()}")
+
+Near miss: detached values are kept
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    losses = []
+    for step in range(6):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+
+Blind spots:
+    A run with fewer than three steps, and steps after the first one that was not recorded.
+
+Source:
+    The nodes of the record and when they died. Two generations are alive wherever a value of the last step is used in the
+    next one; three are not needed by a first-order training loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.analysis.graph.retained_generations import retained_generations, turn_ends
+from backprobe.rules.framework.checks import Coverage
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.framework.finding import Finding
+
+RULE = Rule(
+    name="graphs-kept",
+    code="BP951",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("backward", "node", "retention"),
+)
+EXPLAINED_BY = ("BP3", "BP4", "BP6")
+"""Families of rules whose findings explain a breach."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """Yield a finding for each statement that keeps graphs of earlier steps, two at most."""
+    kept = retained_generations(record)
+    if kept is None:
+        return
+    moments = turn_ends(record)
+    for site in kept.sites:
+        yield told(
+            record,
+            RULE,
+            site,
+            (
+                f"Graphs of {kept.generations} training steps are alive at once: "
+                + ("a value made here carries them on." if kept.is_carried else "values from here hold them."),
+                "Memory grows with every step.",
+                "Keep numbers or detached values: `.item()`, `.detach()`.",
+            ),
+            binding="",
+            moments=moments,
+            tensors=kept.tensors,
+            evidence={"breach": "carried" if kept.is_carried else "kept", "generations": kept.generations},
+        )
+
+
+def measure_coverage(record: Record) -> Coverage:
+    """Return how many training turns had ended when the record was last complete."""
+    total = max(sum(event.kind == "step" for event in record.optimizer_events), len(turn_ends(record)))
+    checked = len(turn_ends(record)) if record.nodes else 0
+    why = "" if checked >= 3 else "fewer than three training steps were recorded"
+    return Coverage(checked=checked if checked >= 3 else 0, total=total, unit="steps", why=why)
