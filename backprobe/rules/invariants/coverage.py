@@ -17,10 +17,12 @@ Example:
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     stale = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LinearLR(stale)
     for _ in range(4):
+        optimizer.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         optimizer.step()
-        stale.zero_grad()  # <- here
+        schedule.step()  # <- here
 
 Use instead:
     import torch
@@ -29,10 +31,12 @@ Use instead:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer)
     for _ in range(4):
+        optimizer.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         optimizer.step()
-        optimizer.zero_grad()
+        schedule.step()
 
 Near miss: a frozen encoder that no optimizer holds
     import torch
@@ -50,8 +54,8 @@ Blind spots:
     Parameters that the program updates itself, without an optimizer, are not judged.
 
 Source:
-    torch.optim in PyTorch's documentation. Two steps: one may be the last. A gradient under 1e-5 of the parameter's norm,
-    or a learning rate up to 1e-6, can leave float32 values as they are.
+    torch.optim in PyTorch's documentation. Two steps: one may be the last. A change under 1e-4 of the parameter's norm
+    is not told from none in float32 statistics.
 """
 
 from __future__ import annotations
@@ -112,8 +116,8 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "Call `step()` of that optimizer.",
     ),
     "idle-optimizer": (
-        "This statement acts on an optimizer that never steps; another one steps `{name}`.",
-        "Build the schedule for the optimizer that steps, and clear that one.",
+        "This schedule belongs to an optimizer that never steps; another one steps `{name}`.",
+        "Build the schedule for the optimizer that steps.",
     ),
 }
 
@@ -133,6 +137,7 @@ def check(record: Record) -> Iterator[Finding]:
             binding=name,
             moments=[event.moment for event in steps(record)],
             tensors=breach.tensors,
+            level="note" if breach.may_be_meant else None,
             optimizers=[] if breach.optimizer is None else [breach.optimizer],
             evidence={"breach": breach.kind, "parameters": len(breach.tensors)},
         )

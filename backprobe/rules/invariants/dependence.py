@@ -225,7 +225,7 @@ def _zero_derivatives(record: Record) -> dict[int, list[int]]:
     counts: Counter[int] = Counter()
     for row in record.node_passes:
         node = nodes.get(row.node)
-        if node is None or node.site is None or not _ZERO_DERIVATIVE.fullmatch(node.type):
+        if node is None or node.site is None or node.custom or not _ZERO_DERIVATIVE.fullmatch(node.type):
             continue
         if row.grad_output is not None and row.grad_output.norm:
             counts[node.site] += 1

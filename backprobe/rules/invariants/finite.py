@@ -1,8 +1,8 @@
 """BP956 value-not-finite: a value or a gradient of the training is NaN or infinite.
 
 What it finds:
-    The first tensor of the run that holds NaN, or the first gradient that holds NaN or an infinity, where no rule
-    explains it. Steps that a GradScaler skips, and infinities that serve as masks, are left out.
+    An optimizer stepped with a gradient, or left a parameter, that is NaN or infinite, and no rule explains it. The finding
+    names the first such value or gradient of the run.
 
 Why it matters:
     One value that is not finite reaches every parameter at the next step.
@@ -12,18 +12,22 @@ Example:
 
     torch.manual_seed(0)
     w = torch.ones(3, requires_grad=True)
-    with torch.no_grad():
-        scale = torch.zeros(3) / torch.zeros(3)  # <- here
-    print(scale)
+    optimizer = torch.optim.SGD([w], lr=float("nan"))
+    for _ in range(3):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()  # <- here
 
 Use instead:
     import torch
 
     torch.manual_seed(0)
     w = torch.ones(3, requires_grad=True)
-    with torch.no_grad():
-        scale = torch.zeros(3) / torch.ones(3)
-    print(scale)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
 
 Near miss: an infinity as a mask
     import torch
@@ -45,6 +49,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -67,11 +72,11 @@ EXPLAINED_BY = ("BP2", "BP3", "BP4", "BP5", "BP8")
 
 
 def check(record: Record) -> Iterator[Finding]:
-    """Yield a finding at the first moment at which something is not finite."""
+    """Yield a finding at the first moment at which something is not finite, if a step used it."""
     index = lookup(record)
-    skipped = {event.moment for event in record.optimizer_events if event.skipped or event.found_inf}
-    rows = [row for row in record.snapshots if _is_bad(row)]
-    if not rows or skipped:
+    used = _first_used(record)
+    rows = [row for row in record.snapshots if used is not None and row.moment <= used and _is_bad(row)]
+    if not rows:
         return
     first = min(rows, key=lambda row: row.moment)
     moment, tensor = index.moments.get(first.moment), index.tensors.get(first.tensor)
@@ -106,6 +111,17 @@ def measure_coverage(record: Record) -> Coverage:
     if not record.steps:
         checked = total = sum(event.kind == "step" for event in record.optimizer_events)
     return Coverage(checked=checked, total=total, unit="steps", why="" if checked else "no training step was recorded")
+
+
+def _first_used(record: Record) -> int | None:
+    """Return the first step that used a gradient which is not finite, or left a parameter so; None if there is none."""
+    for event in record.optimizer_events:
+        if event.kind == "step":
+            for row in next((row.tensors for row in record.optimizers if row.optimizer == event.optimizer), ()):
+                before, after = state_at(record, row.tensor, event.moment - 1), state_at(record, row.tensor, event.moment)
+                if (before is not None and _is_bad(before)) or (after is not None and _is_bad(after)):
+                    return event.moment
+    return None
 
 
 def _is_bad(row: Snapshot) -> bool:

@@ -62,7 +62,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.module_sites import outermost_call
-from backprobe.rules.analysis.modules.training_modes import DROPOUTS, NORMS, module_of, walked_in
+from backprobe.rules.analysis.modules.training_modes import DROPOUTS, NORMS, is_of, module_of, walked_in
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.framework.checks import Coverage
@@ -95,6 +95,8 @@ def check(record: Record) -> Iterator[Finding]:
     moments = sorted({lookup(record).calls[number].moment_before for _call, number in calls})
     if not calls or any(call.training for call, _number in calls):
         return
+    if not any(is_of(record, call, DROPOUTS) for call, _number in calls):
+        return  # batch norm alone is often kept in eval mode on purpose
     if len({step_of(record, moment) for moment in moments}) < _REPEATED:
         return
     first = outermost_call(record, calls[0][0])

@@ -101,12 +101,14 @@ def check(record: Record) -> Iterator[Finding]:
             (
                 f"Graphs of {kept.generations} training steps are alive at once: "
                 + ("a value made here carries them on." if kept.is_carried else "values from here hold them."),
-                "Memory grows with every step.",
+                "Their nodes and named values stay, though what they saved is freed." if kept.is_freed
+                else "Memory grows with every step.",
                 "Keep numbers or detached values: `.item()`, `.detach()`.",
             ),
             binding="",
             moments=moments,
             tensors=kept.tensors,
+            level="note" if kept.is_freed else None,
             evidence={"breach": "carried" if kept.is_carried else "kept", "generations": kept.generations},
         )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from backprobe.rules.analysis.gradients.grad_ledger import Contribution, Entry, Source, grad_ledgers, sources_of_calls
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
 
@@ -20,6 +22,9 @@ Kind = Literal[
 
 _REPEATED: Final = 2
 """Steps in which a breach must be seen: a single one can be the last step, or a warm-up."""
+
+_NEAR: Final = 400
+"""Statements after a clear among which its caller is looked for."""
 
 _SHORT_RUN: Final = 3
 """A run of at most so many steps may show a breach in one of them."""
@@ -61,7 +66,7 @@ def ledger_breaches(record: Record) -> tuple[Breach, ...]:
         if optimizers and not optimizers & closures:
             _check_steps(record, tensor, entries, rows)
             _check_clears(record, tensor, entries, min(optimizers), rows)
-            _check_counts(tensor, entries, rows)
+            _check_counts(record, tensor, entries, rows)
     return tuple(breach for key in sorted(rows) if (breach := _breach(record, *key, rows[key])) is not None)
 
 
@@ -76,18 +81,20 @@ def _check_steps(record: Record, tensor: int, entries: Sequence[Entry], rows: _R
         elif entry.kind == "clear":
             is_written, clip = False, None
         elif entry.event is not None and entry.event.optimizer is not None:
-            for kind, contribution in _faults(record, entry, entry.event, clip, is_written=is_written):
+            for kind, contribution in _faults(record, tensor, entry, entry.event, clip, is_written=is_written):
                 rows[kind, entry.event.optimizer].append(_Row(tensor, *contribution, entry.moment))
             is_written, clip = False, None
 
 
 def _faults(
-    record: Record, entry: Entry, step: OptimizerEvent, clip: Entry | None, *, is_written: bool
+    record: Record, tensor: int, entry: Entry, step: OptimizerEvent, clip: Entry | None, *, is_written: bool
 ) -> Iterator[tuple[Kind, tuple[int | None, int]]]:
     """Yield what is wrong with the gradient that a step used, each with the site and moment to show."""
     old = [part for part in entry.contributions if _was_used(part, step)]
     fresh = [part for part in entry.contributions if not _was_used(part, step)]
-    if old and not is_written:
+    state = state_at(record, tensor, step.moment - 1)
+    is_there = state is None or state.grad == "present"
+    if old and is_there and not is_written:
         if fresh:
             yield "used-again", (fresh[0].site, fresh[0].moment)
         elif old[0].call is not None:
@@ -130,13 +137,13 @@ def _check_clears(record: Record, tensor: int, entries: Sequence[Entry], optimiz
         elif entry.kind == "clear":
             if clip is not None and entry.contributions and _is_clipped_after_use(entry, clip):
                 rows["clipped-in-vain", optimizer].append(_Row(tensor, clip.site, clip.moment, entry.moment))
-            for part in entry.contributions:
+            for part in entry.contributions if clip is None else ():  # a clip reads the norm, which may decide to skip
                 if part.call is not None and not part.steps and part.source not in _read_sources(record):
                     lost[part.source, entry.site].append(entry.moment)
             clip = None
     for (source, site), moments in lost.items():
         used = any(part.source == source and part.steps for entry in entries for part in entry.contributions)
-        if len(moments) >= _REPEATED and (used or source not in _used_sources(record)):
+        if used and len(moments) >= _REPEATED:
             rows["lost", optimizer] += [_Row(tensor, site, moments[-1], moment) for moment in moments]
 
 
@@ -145,7 +152,7 @@ def _is_clipped_after_use(clear: Entry, clip: Entry) -> bool:
     return all(part.steps for part in clear.contributions) and any(moment < clip.moment for moment in steps)
 
 
-def _check_counts(tensor: int, entries: Sequence[Entry], rows: _Rows) -> None:
+def _check_counts(record: Record, tensor: int, entries: Sequence[Entry], rows: _Rows) -> None:
     """A step that uses more backward calls than usual, from one statement: something was left over."""
     used: defaultdict[int, list[tuple[Entry, list[Contribution]]]] = defaultdict(list)
     for entry in entries:
@@ -155,17 +162,29 @@ def _check_counts(tensor: int, entries: Sequence[Entry], rows: _Rows) -> None:
                 used[entry.event.optimizer].append((entry, fresh))
     last = entries[-1] if entries and entries[-1].kind == "end" else None
     pending = [] if last is None or any(part.steps for part in last.contributions) else list(last.contributions)
+    clear = next((row for row in entries if row.kind == "clear" and any(part.steps for part in row.contributions)), None)
     for optimizer, steps in used.items():
         counts = [len(fresh) for _entry, fresh in steps]
         usual, times = Counter(counts).most_common(1)[0]
         if times <= len(counts) / 2:
             continue
         if len(pending) > usual and {part.source for part in pending} == {steps[-1][1][0].source}:
-            rows["left-over", optimizer].append(_Row(tensor, pending[0].site, pending[0].moment, steps[-1][0].moment))
+            rows["left-over", optimizer].append(_Row(tensor, _place_of_clear(record, clear, pending[0].site), pending[0].moment, steps[-1][0].moment))
         for at, (entry, fresh) in enumerate(steps):
             is_between = usual in counts[:at] and usual in counts[at + 1 :]
             if counts[at] > usual and is_between and len({part.source for part in fresh}) == 1:
-                rows["left-over", optimizer].append(_Row(tensor, fresh[0].site, fresh[0].moment, entry.moment))
+                rows["left-over", optimizer].append(_Row(tensor, _place_of_clear(record, clear, fresh[0].site), fresh[0].moment, entry.moment))
+
+
+def _place_of_clear(record: Record, clear: Entry | None, call: int | None) -> int | None:
+    """Return the statement that clears after other steps: in the function of the backward call, the one that led there."""
+    sites = lookup(record).sites
+    if clear is None or clear.site is None or call is None:
+        return call
+    if sites[clear.site].function == sites[call].function:
+        return clear.site
+    after = (row.site for row in record.moments if row.moment > clear.moment and row.site is not None)
+    return next((site for site in islice(after, _NEAR) if sites[site].function == sites[call].function), call)
 
 
 def _breach(record: Record, kind: Kind, optimizer: int, rows: Sequence[_Row]) -> Breach | None:
@@ -201,12 +220,6 @@ def _leaves_with_steps(record: Record) -> Mapping[int, int]:
         if any(entry.kind == "step" and entry.contributions for entry in entries):
             counts.update(set(in_optimizers(record).get(tensor, ())))
     return counts
-
-
-@table
-def _used_sources(record: Record) -> frozenset[Source | None]:
-    parts = (part for rows in grad_ledgers(record).values() for entry in rows for part in entry.contributions)
-    return frozenset(part.source for part in parts if part.steps)
 
 
 @table

@@ -28,12 +28,14 @@ class Retention(NamedTuple):
     Attributes:
         generations: The greatest number of steps whose graphs were alive at one time.
         is_carried: One living tensor leads to the graphs of several steps. Else many tensors are kept, one of each step.
+        is_freed: Backward calls have freed what the graphs saved: nodes and named tensors are all that stays.
         sites: The statements to show, at most two: those that keep the tensors, else those that made them.
         tensors: Some of what is kept.
     """
 
     generations: int
     is_carried: bool
+    is_freed: bool
     sites: tuple[int, ...]
     tensors: tuple[int, ...]
 
@@ -66,14 +68,25 @@ def retained_generations(record: Record) -> Retention | None:
     generations = max(_alive_by_site(record, ends).values(), default=0)
     if generations < _GENERATIONS:
         return None
-    kept = _kept_tensors(record, ends)
+    kept, is_freed = _kept_tensors(record, ends), _is_freed(record, ends)
     carrier = _carrier(record, ends, kept, min(_GENERATIONS + 1, generations))
     if carrier is not None and carrier.site is not None:
-        return Retention(generations, is_carried=True, sites=(carrier.site,), tensors=(carrier.tensor,))
+        return Retention(generations, is_carried=True, is_freed=is_freed, sites=(carrier.site,), tensors=(carrier.tensor,))
     makers = _makers(ends, kept, min(_GENERATIONS, generations)) or list(_alive_by_site(record, ends))[:1]
     tensors = {tensor.tensor for site in makers for tensor in kept.get(site, [])}
     sites = _keeping_statements(record, tensors) or makers
-    return Retention(generations, is_carried=False, sites=tuple(sites[:2]), tensors=tuple(sorted(tensors)[:8]))
+    return Retention(generations, is_carried=False, is_freed=is_freed, sites=tuple(sites[:2]), tensors=tuple(sorted(tensors)[:8]))
+
+
+def _is_freed(record: Record, ends: Sequence[int]) -> bool:
+    """Backward calls freed each node that outlives its turn, as far as it saved anything."""
+    births = _births(record)
+    for node in record.nodes:
+        died = bisect_left(ends, node.died) if node.died is not None else len(ends) + 1
+        is_old = node.node in births and died > bisect_left(ends, births[node.node]) + 2
+        if is_old and node.saved_bytes and node.freed_by is None:
+            return False
+    return True
 
 
 def _alive_by_site(record: Record, ends: Sequence[int]) -> Mapping[int, int]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
-from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
 from backprobe.rules.analysis.training.unreached_leaves import calls_of_modules, owners, site_of_cut, site_of_zero
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, Optimizer, OptimizerEvent, Record, Statistics
+    from backprobe.record import LeafGrad, Module, Optimizer, OptimizerEvent, Record, Statistics
 
 Kind = Literal[
     "frozen", "never-called", "no-gradient", "not-held", "not-changed", "zero-gradient", "never-stepped", "idle-optimizer"
@@ -22,12 +22,12 @@ Kind = Literal[
 _REPEATED: Final = 2
 """Steps in which a breach must be seen."""
 
-_SMALLEST_CHANGE: Final = 1e-5
-"""Share of a parameter's norm that its gradient must exceed before a value that stays equal is a breach: less than this
-times a small learning rate is lost in float32, whose relative precision is 6e-8."""
+_SMALLEST_CHANGE: Final = 1e-4
+"""Share of a parameter's norm that learning rate times gradient must exceed before a value that stays equal is a breach.
+Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
 
-_SMALLEST_RATE: Final = 1e-6
-"""Learning rates up to this one may leave float32 values as they are."""
+_MANY: Final = 5
+"""Steps with a zero gradient from which on it is a breach and no note: a start at a stationary point is left sooner."""
 
 
 class Breach(NamedTuple):
@@ -35,12 +35,14 @@ class Breach(NamedTuple):
 
     Attributes:
         site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
+        may_be_meant: A correct program can look like this: the finding is a note.
     """
 
     kind: Kind
     site: int
     tensors: tuple[int, ...]
     optimizer: int | None
+    may_be_meant: bool = False
 
 
 @table
@@ -118,18 +120,16 @@ def _frozen(record: Record, optimizer: Optimizer, tensors: Sequence[int]) -> Bre
     first = next((row for row in index.snapshots_of[tensors[0]] if not row.requires_grad), None)
     moment = None if first is None else index.moments.get(first.moment)
     site = optimizer.site if moment is None or moment.site is None else moment.site
-    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer)
+    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer, may_be_meant=True)
 
 
 def _without_gradient(record: Record, optimizer: Optimizer, kind: Kind, tensors: Sequence[int]) -> Breach | None:
     module = owners(record).get(tensors[0])
     calls = [] if module is None else calls_of_modules(record).get(module.module, [])
-    site = optimizer.site
-    if calls:
-        site = site_of_cut(record, calls[0], tensors[0]) or calls[0].site
-    elif module is not None:
-        site = module.site if module.site is not None else site
-    return None if site is None else Breach(kind, site, tuple(tensors), optimizer.optimizer)
+    cut = site_of_cut(record, calls[0], tensors[0]) if calls else None
+    called = calls[0].site if calls else None if module is None else module.site
+    site = next((known for known in (cut, called, optimizer.site) if known is not None), None)
+    return None if site is None else Breach(kind, site, tuple(tensors), optimizer.optimizer, may_be_meant=cut is None)
 
 
 def _not_held(record: Record) -> Breach | None:
@@ -146,7 +146,30 @@ def _not_held(record: Record) -> Breach | None:
         if len(times) >= _REPEATED and not is_held and tensor not in written | asked and history and history[-1].is_leaf:
             found.append(tensor)
     site = record.optimizers[-1].site if record.optimizers else None
-    return Breach("not-held", site, tuple(found), None) if found and site is not None else None
+    if not found or site is None:
+        return None
+    return Breach("not-held", site, tuple(found), None, may_be_meant=not _is_part_of_trained_model(record, found))
+
+
+def _is_part_of_trained_model(record: Record, tensors: Sequence[int]) -> bool:
+    """An optimizer that steps holds other parameters of the same root module."""
+    roots = _roots_of_parameters(record)
+    stepping = {event.optimizer for event in steps(record)}
+    held = in_optimizers(record)
+    trained = {root for tensor, root in roots.items() if not stepping.isdisjoint(held.get(tensor, ()))}
+    return any(roots.get(tensor) in trained for tensor in tensors)
+
+
+@table
+def _roots_of_parameters(record: Record) -> Mapping[int, str]:
+    """Return the name of the root module that holds a parameter, by tensor."""
+    roots = sorted((row.binding for row in record.modules if row.fqn is None and row.binding), key=len, reverse=True)
+    names = parameters(record)
+    return {
+        tensor: root
+        for tensor, name in names.items()
+        if (root := next((root for root in roots if name.startswith(f"{root}.")), None)) is not None
+    }
 
 
 def _not_changed(record: Record) -> Breach | None:
@@ -176,25 +199,35 @@ def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent)
     if old is None or new is None or gradient is None or not old.norm or not gradient.norm:
         return None
     rate = step.learning_rates[min(group, len(step.learning_rates) - 1)] if step.learning_rates else 0
-    if gradient.norm <= _SMALLEST_CHANGE * old.norm or 0 < rate <= _SMALLEST_RATE:
+    if rate and rate * gradient.norm <= _SMALLEST_CHANGE * old.norm:
         return None
     return _numbers(old) == _numbers(new)
 
 
-def _numbers(measured: Statistics) -> tuple[float | None, float | None]:
-    return measured.norm, measured.sum
+def _numbers(measured: Statistics) -> tuple[float | None, ...]:
+    return measured.norm, measured.sum, measured.min, measured.max
 
 
 def _zero_gradient(record: Record) -> Breach | None:
     """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
-    found: list[int] = []
+    found: dict[int, int] = {}
     for tensor in arrivals(record):
-        rows = [row for row in lookup(record).snapshots_of[tensor] if row.grad_stats and row.grad == "present"]
-        is_zero = all(row.grad_stats.counted and row.grad_stats.zeros == row.grad_stats.counted for row in rows)  # type: ignore[union-attr]
-        if in_optimizers(record).get(tensor) and is_zero and len({step_of(record, row.moment) for row in rows}) >= _REPEATED:
-            found.append(tensor)
+        measured = [(row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"]
+        rows = [(moment, stats) for moment, stats in measured if stats is not None]
+        times = len({step_of(record, moment) for moment, _stats in rows})
+        is_zero = all(stats.counted and stats.zeros == stats.counted for _moment, stats in rows)
+        if in_optimizers(record).get(tensor) and is_zero and times >= _REPEATED:
+            found[tensor] = times
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
-    return None if site is None else Breach("zero-gradient", site, tuple(found), None)
+    if site is None:
+        return None
+    whole = [module for tensor in found if (module := owners(record).get(tensor)) is not None and _is_within(module, found)]
+    may_be_meant = not whole or max(found.values()) < _MANY  # the gradient of one bias alone may be zero by the formula
+    return Breach("zero-gradient", site, tuple(found), None, may_be_meant=may_be_meant)
+
+
+def _is_within(module: Module, tensors: Container[int]) -> bool:
+    return all(row.tensor in tensors for row in module.parameters)
 
 
 def _never_stepped(record: Record) -> Breach | None:
@@ -216,13 +249,13 @@ def _never_stepped(record: Record) -> Breach | None:
 
 
 def _idle_optimizer(record: Record) -> Breach | None:
-    """A schedule or a clear of an optimizer that never steps, while another one steps the same leaves."""
+    """A schedule of an optimizer that never steps, while another one steps the same leaves."""
     stepping = {event.optimizer for event in steps(record)}
     leaves = {row.optimizer: {tensor.tensor for tensor in row.tensors} for row in record.optimizers}
     found: defaultdict[tuple[int, int], int] = defaultdict(int)
     for event in record.optimizer_events:
         own = leaves.get(event.optimizer if event.optimizer is not None else -1, set())
-        is_idle = event.kind in ("scheduler_step", "zero_grad") and event.optimizer not in stepping
+        is_idle = event.kind == "scheduler_step" and event.optimizer not in stepping
         if is_idle and event.site is not None and any(own & leaves.get(other or 0, set()) for other in stepping):
             found[event.site, event.optimizer or 0] += 1
     for (site, optimizer), times in found.items():
