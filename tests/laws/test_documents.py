@@ -129,6 +129,16 @@ def test_a_broken_link_is_seen(tmp_path):
     assert broken_links(tmp_path, "a.md") == ["gone.md", "b.md#gone"]
 
 
+@pytest.mark.parametrize(
+    ("page", "most_lines", "most_bytes"),
+    [("README.md", 149, None), ("docs/accuracy.md", 40, None), ("docs/how-it-works.md", None, 8000)],
+)
+def test_a_page_that_is_read_first_stays_short(page, most_lines, most_bytes):
+    text = (ROOT / page).read_text()
+    assert most_lines is None or len(text.splitlines()) <= most_lines
+    assert most_bytes is None or len(text.encode()) <= most_bytes
+
+
 def test_the_index_of_decisions_lists_each_page_and_marks_ten():
     folder = ROOT / "docs" / "adr"
     index = (folder / "README.md").read_text()
