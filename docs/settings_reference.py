@@ -54,9 +54,17 @@ def limits_table() -> str:
     """Return the table of the limits of a run, with the variable that lowers each maximum."""
     lines = ["| limit | counts | default | least | most | lowers the most |", "|---|---|---|---|---|---|"]
     for limit in LIMITS.values():
-        numbers = f"{limit.default:,} | {limit.least:,} | {limit.most:,}"
+        numbers = " | ".join(_format_amount(limit.name, value) for value in (limit.default, limit.least, limit.most))
         lines.append(f"| `{limit.name}` | {limit.unit} | {numbers} | `{LIMIT_VARIABLE.format(limit.name.upper())}` |")
     return "\n".join(lines)
+
+
+def _format_amount(name: str, amount: int) -> str:
+    if name.endswith("_bytes"):
+        for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+            if amount and amount % size == 0:
+                return f"{amount // size} {unit}"
+    return f"{amount:,}"
 
 
 def tables() -> dict[str, str]:

@@ -105,8 +105,8 @@ class Settings:
         repr=False,
         metadata=describe_variable(
             "BACKPROBE_API_KEY",
-            "the operator's key. Set: every request needs this key or a stored one, as a Bearer token or as the password "
-            "of a browser. Unset: the service listens on loopback only and asks for no key",
+            "the operator's key. Set: every request needs this key or a stored one, as a Bearer token or as the "
+            "password of a browser. Unset: the service listens on loopback only and asks for no key",
         ),
     )
     threads: int = THREADS
