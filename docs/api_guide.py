@@ -16,7 +16,7 @@ from docs.api_steps import STEPS
 _BEFORE: Final = """\
 Everything that the pages and the command line do goes by this API, and so can an editor, a dashboard or a nightly job.
 `/openapi.json` of a running service describes it to machines; what stands here is made of the same document. It changes
-within v1 by additions only.
+within v1 by additions only. [The REST API at a glance](../rest.md) lists it on one page.
 
 Other languages make their client of that document. In TypeScript: `npx openapi-typescript openapi.json -o api.d.ts
 --default-non-nullable false`, then `openapi-fetch` with

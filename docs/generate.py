@@ -1,4 +1,4 @@
-"""The generated part of the documents: `docs/reference/*`, `docs/api/*`, the README's example, the measured figures.
+"""Write the generated parts of the documents: references, examples, tables of settings and of measurements.
 
 usage: python -m docs.generate [--check]
 
@@ -15,8 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 REFERENCE, API = ROOT / "docs" / "reference", ROOT / "docs" / "api"
 README = ROOT / "README.md"
+EDITORS = ROOT / "docs" / "how-to" / "language-server.md"
+SETTINGS = ROOT / "docs" / "operating" / "settings.md"
 SCALE = ROOT / "docs" / "scale.md"
-HOW_IT_WORKS, RESULTS = ROOT / "docs" / "how-it-works.md", ROOT / "bench" / "results"
+HOW_IT_WORKS, COSTS, RESULTS = ROOT / "docs" / "how-it-works.md", ROOT / "docs" / "costs.md", ROOT / "bench" / "results"
 FIGURES, FIGURES_END = "<!-- figures: written by `make docs` from bench/results -->", "<!-- end of figures -->"
 EXAMPLE, EXAMPLE_END = "<!-- example: written by `make docs` -->", "<!-- end of example -->"
 SCRIPT = """\
@@ -104,16 +106,24 @@ def api() -> dict[Path, Callable[[], str]]:
     return found
 
 
+def replace_between(text: str, begin: str, end: str, inserted: str) -> str:
+    """Return the text with `inserted` between two marks.
+
+    Raises:
+        ValueError: a mark is missing.
+    """
+    before, found, rest = text.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not (found and found_end):
+        raise ValueError(f"the marks {begin!r} and {end!r} must both be in the page")
+    return f"{before}{begin}{inserted}{end}{after}"
+
+
 def readme() -> str:
-    """The README with what `backprobe run` really prints for the script in it."""
+    """Return the README with what `backprobe run` really prints for the script in it."""
     import subprocess
     import tempfile
 
-    from docs.editor_frame import with_frame
-
-    text = README.read_text()
-    before, _, rest = text.partition(EXAMPLE)
-    _, _, after = rest.partition(EXAMPLE_END)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "script.py").write_text(SCRIPT)
         command = [sys.executable, "-W", "ignore", "-m", "backprobe", "run", "script.py"]
@@ -121,25 +131,47 @@ def readme() -> str:
     if done.returncode != 1:
         raise RuntimeError(f"`backprobe run` of the README's example ended with {done.returncode}:\n{done.stderr}")
     shown = f"```python\n{SCRIPT}```\n\n```\n$ backprobe run script.py\n{done.stdout}{done.stderr.rstrip()}\n```\n"
-    return with_frame(f"{before}{EXAMPLE}\n{shown}{EXAMPLE_END}{after}")
+    return replace_between(README.read_text(), EXAMPLE, EXAMPLE_END, f"\n{shown}")
+
+
+def editors() -> str:
+    """Return the page of the language server with what an editor really shows behind lines."""
+    from docs.editor_frame import with_frame
+
+    return with_frame(EDITORS.read_text())
+
+
+def settings() -> str:
+    """Return the page of settings with the tables of the settings classes."""
+    from docs.settings_reference import BEGIN, END, tables
+
+    text = SETTINGS.read_text()
+    for name, table in tables().items():
+        text = replace_between(text, BEGIN.format(name), END.format(name), f"\n{table}\n")
+    return text
 
 
 def how_it_works() -> str:
-    """The page with the tables that `make bench` wrote last."""
-    before, _, rest = HOW_IT_WORKS.read_text().partition(FIGURES)
-    _, _, after = rest.partition(FIGURES_END)
+    """Return the page with its one table of costs."""
+    from docs.cost_table import cost_table
+
+    table = cost_table(RESULTS / "overhead.md")
+    return replace_between(HOW_IT_WORKS.read_text(), FIGURES, FIGURES_END, f"\n\n{table}\n\n")
+
+
+def costs() -> str:
+    """Return the page with all tables that `make bench` wrote last."""
     tables = [path.read_text().replace("# ", "### ", 1).rstrip() for path in sorted(RESULTS.glob("*.md"))]
-    return "\n\n".join([f"{before}{FIGURES}", *tables, f"{FIGURES_END}{after}"])
+    return replace_between(COSTS.read_text(), FIGURES, FIGURES_END, "\n\n" + "\n\n".join(tables) + "\n\n")
 
 
 def scale() -> str:
-    """The plan for many snapshots, on what the bench measured."""
+    """Return the plan for many snapshots, with the figures of the bench."""
     from docs.scale_plan import plan
 
-    before, _, rest = SCALE.read_text().partition(FIGURES)
-    _, _, after = rest.partition(FIGURES_END)
     table = (RESULTS / "store.md").read_text().partition("\n\n")[2].rstrip()
-    return "\n\n".join([f"{before}{FIGURES}", table, plan(RESULTS / "store.md"), f"{FIGURES_END}{after}"])
+    inserted = f"\n\n{table}\n\n{plan(RESULTS / 'store.md')}\n\n"
+    return replace_between(SCALE.read_text(), FIGURES, FIGURES_END, inserted)
 
 
 FILES: dict[Path, Callable[[], str]] = {
@@ -148,7 +180,10 @@ FILES: dict[Path, Callable[[], str]] = {
     REFERENCE / "record.md": record,
     REFERENCE / "openapi.json": openapi,
     README: readme,
+    EDITORS: editors,
+    SETTINGS: settings,
     HOW_IT_WORKS: how_it_works,
+    COSTS: costs,
     SCALE: scale,
 }
 

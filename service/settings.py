@@ -11,6 +11,7 @@ from service.auth.oidc_settings import OidcSettings
 from service.limits.turns import MOST_AT_WORK
 from store.access.backlog import MOST_QUEUED
 from store.access.secret import server_secret
+from store.database.environment_variables import describe_variable
 from store.database.settings import StoreSettings
 from store.recorders.recorder_requests import LEASE_SECONDS
 from store.runs.limits import LIMITS, Limit
@@ -32,23 +33,42 @@ THREADS: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimits:
-    """Requests in a minute; 0: as many as come. Submits are what makes a worker work; all else are reads.
+    """Requests in a minute. A submit creates work for a worker; every other request is a read.
 
     Attributes:
-        reads, submits: Of one key.
-        tenant_reads, tenant_submits: Of all keys of a tenant together.
-        url: The Redis in which all processes count; None: each counts for itself.
+        url: None: each process counts for itself.
     """
 
-    reads: int = 600
-    submits: int = 60
-    tenant_reads: int = 6000
-    tenant_submits: int = 600
-    url: str | None = field(default=None, repr=False)
+    reads: int = field(
+        default=600, metadata=describe_variable("BACKPROBE_RATE_READS", "reads of a key per minute; 0: no limit")
+    )
+    submits: int = field(
+        default=60, metadata=describe_variable("BACKPROBE_RATE_SUBMITS", "submits of a key per minute; 0: no limit")
+    )
+    tenant_reads: int = field(
+        default=6000,
+        metadata=describe_variable(
+            "BACKPROBE_RATE_TENANT_READS", "reads of all keys of a tenant per minute; 0: no limit"
+        ),
+    )
+    tenant_submits: int = field(
+        default=600,
+        metadata=describe_variable(
+            "BACKPROBE_RATE_TENANT_SUBMITS", "submits of all keys of a tenant per minute; 0: no limit"
+        ),
+    )
+    url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=describe_variable(
+            "BACKPROBE_RATE_URL",
+            "a Redis in which all API processes count together (`pip install 'backprobe[redis]'`)",
+        ),
+    )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> RateLimits:
-        """Read BACKPROBE_RATE_READS, _SUBMITS, _TENANT_READS, _TENANT_SUBMITS and _URL; empty: the default.
+        """Read the variables of the fields; an empty one is unset.
 
         Raises:
             ValueError: not a whole number of requests.
@@ -67,36 +87,73 @@ class RateLimits:
 class Settings:
     """Settings of one web process; what is secret, or may hold a password, is not in its repr.
 
+    The metadata of a field names its environment variable and says what it means.
+
     Attributes:
         store: Where database and broker are.
-        secret: Signs cursors, hashes keys, makes the secrets of webhooks: BACKPROBE_SECRET, or the home's.
-        api_key: What every request must carry; None: loopback only, and nothing is demanded.
-        threads: Of the server.
-        rates: Requests that a key may make.
-        origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
-        oidc: Who lets people in; None: keys alone do.
-        most_queued: Runs that may wait in each queue, of all tenants.
-        most_limits: The most that a run may ask for, by the name of the limit.
-        tenant_threads: Reads of one tenant at work at the same time, while other tenants ask; writes are half as many.
-        recorder_lease_seconds: Silence after which a recorder in a training job is taken to be gone.
+        secret: Signs cursors, hashes keys, makes the secrets of webhooks: BACKPROBE_SECRET, or the file of the home.
+        api_key: None: the service listens on loopback only and asks for no key.
+        threads: Threads of the server.
+        oidc: None: people log in with the key only.
+        most_limits: The most that a run may ask for, by the name of the limit (`LIMIT_VARIABLE`).
     """
 
     store: StoreSettings
     secret: bytes = field(repr=False)
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | None = field(
+        default=None,
+        repr=False,
+        metadata=describe_variable(
+            "BACKPROBE_API_KEY",
+            "the operator's key. Set: every request needs this key or a stored one, as a Bearer token or as the "
+            "password of a browser. Unset: the service listens on loopback only and asks for no key",
+        ),
+    )
     threads: int = THREADS
     rates: RateLimits = RateLimits()
-    origins: tuple[str, ...] = ()
-    https: bool = False
+    origins: tuple[str, ...] = field(
+        default=(),
+        metadata=describe_variable(
+            "BACKPROBE_CORS_ORIGINS",
+            "origins, separated by commas, whose pages may call the API: `https://ide.example`; `*` is refused",
+            "none",
+        ),
+    )
+    https: bool = field(
+        default=False,
+        metadata=describe_variable(
+            "BACKPROBE_HTTPS",
+            "`1`: a proxy in front speaks TLS, so answers have `Strict-Transport-Security` for a year",
+            "unset",
+        ),
+    )
     oidc: OidcSettings | None = None
-    most_queued: int = MOST_QUEUED
+    most_queued: int = field(
+        default=MOST_QUEUED,
+        metadata=describe_variable(
+            "BACKPROBE_MOST_QUEUED", "how many runs of all tenants together may wait in each queue, cpu and gpu"
+        ),
+    )
     most_limits: Mapping[str, int] = field(default_factory=lambda: {name: limit.most for name, limit in LIMITS.items()})
-    tenant_threads: int = MOST_AT_WORK
-    recorder_lease_seconds: float = LEASE_SECONDS
+    tenant_threads: int = field(
+        default=MOST_AT_WORK,
+        metadata=describe_variable(
+            "BACKPROBE_TENANT_THREADS",
+            f"1 to {THREADS}: how many reads of a tenant may run at the same time in each API process while another "
+            "tenant sends requests; of writes half as many, and at least one",
+        ),
+    )
+    recorder_lease_seconds: float = field(
+        default=LEASE_SECONDS,
+        metadata=describe_variable(
+            "BACKPROBE_RECORDER_LEASE_SECONDS",
+            f"{LEASES[0]} to {LEASES[1]}: after so many seconds of silence the run of a recorder ends as lost",
+        ),
+    )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> Settings:
-        """Read the environment; makes the home and the secret in it where they are missing.
+        """Read the environment; create the home and its secret if they are missing.
 
         Raises:
             OSError, sqlalchemy.exc.DBAPIError: as of `server_secret`.

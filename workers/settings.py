@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
 from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
+from store.database.environment_variables import describe_variable
 from workers.sandbox.levels.names import SANDBOX_UID, SLOT_UIDS
 
 Asked = IsolationLevel | Literal["auto"]
@@ -24,46 +25,100 @@ GPU_MEMORY_FRACTION: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """How this process works.
+    """How this process works; the metadata of a field names its environment variable and says what it means.
 
     Attributes:
-        executor: Unix socket of an executor; None: the worker starts its own warm process.
-        visible_devices: CUDA_VISIBLE_DEVICES, for a worker of the gpu queue; None: unset.
-        gpu_memory_fraction: Of each device's memory, what a run on the gpu queue may take.
-        parent: Pid of the `serve` that started this process; it ends when that is gone. None: nobody did.
-        lease_seconds: How long a claim holds without a heartbeat: a killed worker's run waits so long.
-        drain_seconds: After SIGTERM, how long runs in hand may go on.
-        isolation: The level at which every run is executed; `auto`: the highest up to `namespace` that this machine
-            can give.
-        trust_code: Where `auto` finds none, level `none` will do: only code that is trusted is sent here.
-        sandbox_uid: Whom programs become where the worker is root.
-        memory_bytes: What the runs in hand may have together, as their limits promise it; None: most of the machine's.
-        ahead: In a pause a child is forked and locked down for whoever comes next; it takes some 15 MiB.
-        warm_further: In its pauses a warm process loads what programs that train need, and takes some 100 MiB more.
+        executor: None: the worker starts its own warm process.
+        parent: Pid of the `serve` that started this process. It ends when that process has ended. None: no `serve`.
+        memory_bytes: None: most of the machine's memory.
     """
 
-    executor: str | None = None
-    visible_devices: str | None = None
-    gpu_memory_fraction: float = GPU_MEMORY_FRACTION
+    isolation: Asked = field(
+        default="auto",
+        metadata=describe_variable(
+            "BACKPROBE_ISOLATION",
+            "the level of every run; the worker does not start if the level is not available. `auto`: the highest "
+            "available level up to `namespace`",
+        ),
+    )
+    trust_code: bool = field(
+        default=False,
+        metadata=describe_variable("BACKPROBE_TRUST_CODE", "`1`: if `auto` finds no level, use `none`", "unset"),
+    )
+    sandbox_uid: int = field(
+        default=SANDBOX_UID,
+        metadata=describe_variable(
+            "BACKPROBE_SANDBOX_UID",
+            "the uid that programs get if the worker runs as root, at every level and with a GPU; not 0, and no "
+            "account should have it",
+        ),
+    )
+    memory_bytes: int | None = field(
+        default=None,
+        metadata=describe_variable(
+            "BACKPROBE_WORKER_MEMORY_BYTES",
+            "the memory that all runs of the worker may have together, counted by their limits: `memory_bytes`, "
+            "`disk_bytes` and 256 MiB for each. A run for which there is no memory waits. With an executor, the "
+            "memory of its container counts, not the worker's",
+            "seven eighths of the machine's memory, or of the container's if that is less; at least 1 GiB stays free",
+        ),
+    )
+    lease_seconds: float = field(
+        default=LEASE_SECONDS,
+        metadata=describe_variable(
+            "BACKPROBE_LEASE_SECONDS", "how long the run of a killed worker waits for another worker"
+        ),
+    )
+    drain_seconds: float = field(
+        default=DRAIN_SECONDS,
+        metadata=describe_variable("BACKPROBE_DRAIN_SECONDS", "how long runs in progress may continue after SIGTERM"),
+    )
+    executor: str | None = field(
+        default=None,
+        metadata=describe_variable(
+            "BACKPROBE_EXECUTOR", "path of a unix socket: programs run in the container behind it"
+        ),
+    )
+    ahead: bool = field(
+        default=True,
+        metadata=describe_variable(
+            "BACKPROBE_AHEAD",
+            "`0`: do not fork the next child while idle; this saves about 15 MiB and costs each run 20 to 40 ms",
+            "unset",
+        ),
+    )
+    warm_further: bool = field(
+        default=True,
+        metadata=describe_variable(
+            "BACKPROBE_WARM_FURTHER",
+            "`0`: do not load, while idle, what programs that train need; this saves a warm process about 100 MiB and "
+            "3 s of processor time, and costs each run that makes an optimizer 3 s. An executor reads it too",
+            "unset",
+        ),
+    )
+    visible_devices: str | None = field(
+        default=None,
+        metadata=describe_variable(
+            "CUDA_VISIBLE_DEVICES",
+            "the devices that a run on the gpu queue sees; unset: all. Use one worker for each GPU",
+        ),
+    )
+    gpu_memory_fraction: float = field(
+        default=GPU_MEMORY_FRACTION,
+        metadata=describe_variable(
+            "BACKPROBE_GPU_MEMORY_FRACTION",
+            "the share of each device's memory that a run on the gpu queue may use; the process of the next run is "
+            "prepared in the rest",
+        ),
+    )
     parent: int | None = None
-    lease_seconds: float = LEASE_SECONDS
-    drain_seconds: float = DRAIN_SECONDS
-    isolation: Asked = "auto"
-    trust_code: bool = False
-    sandbox_uid: int = SANDBOX_UID
-    memory_bytes: int | None = None
-    ahead: bool = True
-    warm_further: bool = True
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> WorkerSettings:
-        """Read BACKPROBE_EXECUTOR, _PARENT_PID, _LEASE_SECONDS, _DRAIN_SECONDS, and CUDA_VISIBLE_DEVICES.
-
-        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION,
-        _WORKER_MEMORY_BYTES, _AHEAD (0), _WARM_FURTHER (0).
+        """Read the variables of the fields, and BACKPROBE_PARENT_PID, which `serve` sets.
 
         Raises:
-            ValueError: one of them is no number where a number is wanted, or no level where one is.
+            ValueError: a variable is not the number or the level that it must be.
         """
         isolation = environ.get("BACKPROBE_ISOLATION") or "auto"
         if isolation not in ("auto", *ISOLATION_LEVELS):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from service.process.address import is_loopback
+from store.database.environment_variables import describe_variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,21 +23,48 @@ _NAMES: Final = ("ISSUER", "CLIENT_ID", "CLIENT_SECRET", "URL", "ALLOWED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcSettings:
-    """An identity provider, and whom it may let in.
+    """An identity provider, and who may log in by it.
+
+    The metadata of a field names its environment variable and says what it means.
 
     Attributes:
-        issuer: URL of the provider, as its own metadata names it.
-        url: Of this service, as a browser sees it, without a path: it ends in the redirect URI `URL/login/callback`.
-        allowed: Addresses of people, and whole domains as `@example.org`; in lower case.
-        scopes: What those may do, in the first tenant.
+        url: Without a path. The redirect URI is `URL/login/callback`.
+        allowed: In lower case.
     """
 
-    issuer: str
-    client_id: str
-    client_secret: str = field(repr=False)
-    url: str
-    allowed: tuple[str, ...]
-    scopes: tuple[str, ...] = SCOPES
+    issuer: str = field(
+        metadata=describe_variable(
+            "BACKPROBE_OIDC_ISSUER",
+            "the provider, as its own metadata names it: `https://id.example/realm`",
+            "unset: people log in with the key",
+        )
+    )
+    client_id: str = field(
+        metadata=describe_variable("BACKPROBE_OIDC_CLIENT_ID", "the id of the client that is registered there", "")
+    )
+    client_secret: str = field(
+        repr=False,
+        metadata=describe_variable("BACKPROBE_OIDC_CLIENT_SECRET", "its secret; workers do not get it", ""),
+    )
+    url: str = field(
+        metadata=describe_variable(
+            "BACKPROBE_OIDC_URL",
+            "this service as a browser sees it: `https://backprobe.example`; https, except on loopback",
+            "",
+        )
+    )
+    allowed: tuple[str, ...] = field(
+        metadata=describe_variable(
+            "BACKPROBE_OIDC_ALLOWED",
+            "who may log in: whole domains or single addresses, `@example.org,bob@other.example`; the provider must "
+            "mark the address as verified",
+            "",
+        )
+    )
+    scopes: tuple[str, ...] = field(
+        default=SCOPES,
+        metadata=describe_variable("BACKPROBE_OIDC_SCOPES", "what these people may do, in the first tenant"),
+    )
 
     @property
     def secure(self) -> bool:
@@ -50,7 +78,7 @@ class OidcSettings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> OidcSettings | None:
-        """Read BACKPROBE_OIDC_ISSUER, _CLIENT_ID, _CLIENT_SECRET, _URL, _ALLOWED and _SCOPES; None: none is set.
+        """Read the variables of the fields; None: none of them is set.
 
         Raises:
             ValueError: one is missing, or says what cannot be followed.

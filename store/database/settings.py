@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
+from store.database.environment_variables import Variable, describe_variable, describe_variables
 from store.webhooks.destination import Allowed
 
 EMBEDDED: Final = "embedded"
@@ -42,38 +43,95 @@ Never Celery's `expires`: the worker would compare its clock with the publisher'
 class StoreSettings:
     """Where everything that outlives a process lies; what may hold a password is not in its repr.
 
+    The metadata of a field names its environment variable and says what it means.
+
     Attributes:
-        home: Folder with the SQLite database, the embedded broker, logs and lock; nothing creates it but `make_home`.
+        home: Only `make_home` creates it.
         database_url: SQLAlchemy URL with its driver.
         broker_url: A kombu URL, or "embedded".
-        max_database_bytes: Beyond it tenants that store more than their share are refused, and nearly there their
-            oldest records go; None: no cap.
-        secret: The server's, where processes share no home; None: the home's (`store.access.secret`).
-        spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
-        outward: Ports to which webhooks may lead, and networks although they are not global.
+        max_database_bytes: None: no limit.
+        secret: None: the secret is in a file of the home (`store.access.secret`).
+        spans_url: None: no spans are sent.
     """
 
-    home: Path
-    database_url: str = field(repr=False)
-    broker_url: str = field(repr=False)
-    max_database_bytes: int | None = None
-    secret: bytes | None = field(default=None, repr=False)
-    spans_url: str | None = field(default=None, repr=False)
-    outward: Allowed = field(default_factory=Allowed)
+    home: Path = field(
+        metadata=describe_variable(
+            "BACKPROBE_HOME",
+            "the folder with the SQLite database, the embedded broker, the secret and the logs",
+            "`~/.local/share/backprobe` on Linux",
+        )
+    )
+    database_url: str = field(
+        repr=False,
+        metadata=describe_variable(
+            "BACKPROBE_DATABASE_URL",
+            "`postgresql://user:password@host/backprobe`, or a SQLite file as `sqlite:////path`",
+            "`backprobe.db` in the home",
+        ),
+    )
+    broker_url: str = field(
+        repr=False,
+        metadata=describe_variable(
+            "BACKPROBE_BROKER_URL",
+            "`redis://:password@host:6379/0`, or `amqp://user:password@host//` for RabbitMQ",
+            "files in the home",
+        ),
+    )
+    max_database_bytes: int | None = field(
+        default=None,
+        metadata=describe_variable(
+            "BACKPROBE_MAX_DATABASE_BYTES",
+            "what all tenants together may store; set it for API processes and the reaper",
+            "no limit",
+        ),
+    )
+    secret: bytes | None = field(
+        default=None,
+        repr=False,
+        metadata=describe_variable(
+            "BACKPROBE_SECRET",
+            f"the server's secret, {FEWEST_CHARACTERS} characters or more; all processes of a service need the "
+            "same one",
+            "the file `secret` in the home",
+        ),
+    )
+    spans_url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=describe_variable(
+            "BACKPROBE_SPANS_URL",
+            "`http://collector:4318/v1/traces`: send spans to this OpenTelemetry collector; set it for API processes "
+            "and workers",
+        ),
+    )
+    outward: Allowed = field(
+        default_factory=Allowed,
+        metadata=describe_variables(
+            Variable(
+                name="BACKPROBE_WEBHOOK_NETWORKS",
+                meaning="own networks to which webhooks may be sent, also by plain http: `10.1.0.0/16,fd00:1::/64`; "
+                "set it for API processes and the reaper",
+                default="none: only global addresses, only https",
+            ),
+            Variable(
+                name="BACKPROBE_WEBHOOK_PORTS",
+                meaning="ports to which webhooks may be sent, in those networks too: `443,8443,9000-9100`; set it for "
+                "API processes and the reaper",
+                default="443, and 80 if a network is set",
+            ),
+        ),
+    )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> StoreSettings:
-        """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, and what else the attributes name.
-
-        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL, _WEBHOOK_NETWORKS and _WEBHOOK_PORTS. An empty one is
-        unset.
+        """Read the variables of the fields; an empty one is unset.
 
         Args:
             environ: The environment.
-            home: Wins over BACKPROBE_HOME.
+            home: Takes precedence over BACKPROBE_HOME.
 
         Raises:
-            ValueError: one of the last five is not what it must be; the operator must act.
+            ValueError: a variable other than the home and the two URLs is not valid; the operator must act.
         """
         named = environ.get("BACKPROBE_HOME")
         folder = home or (Path(named) if named else Path(platformdirs.user_data_dir("backprobe")))

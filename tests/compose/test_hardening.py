@@ -31,6 +31,7 @@ OF_THE_SANDBOX = {
 """What an executor may be told: how it confines programs, and nothing that a program could use."""
 
 NOT_PASSED = {
+    "BACKPROBE_BROKER_URL": "made of REDIS_PASSWORD",
     "BACKPROBE_DATABASE_URL": "made of POSTGRES_PASSWORD",
     "BACKPROBE_EXECUTOR": "the socket that the two containers share",
     "BACKPROBE_SANDBOX_UID": "for workers of root; containers have none",
@@ -167,7 +168,8 @@ def test_an_executor_serves_the_queue_of_its_worker(services):
 
 
 def test_every_documented_setting_can_be_passed_in(compose_as_written):
-    text = (ROOT / "docs" / "operating.md").read_text()
+    pages = ("settings.md", "install-and-upgrade.md", "metrics-and-logs.md")
+    text = "\n".join((ROOT / "docs" / "operating" / page).read_text() for page in pages)
     documented = set(re.findall(r"BACKPROBE_[A-Z]+(?:_[A-Z]+)*|CUDA_VISIBLE_DEVICES", text))
     passed = {
         name

@@ -5,7 +5,7 @@ usage: python -m tests.corpus.accuracy [--corpus SET|all] [--only TEXT] [--try-f
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
 then each miss and alarm by name. With `--try-fixes` instead a table by rule of what came of each fix, on the examples of
 the manuals and on the faulty programs; with `--check-gradients [CORPUS...]` what the check of gradients says: `checks.py`.
-`--write` puts the tables into docs/accuracy.md.
+`--write` puts the tables into docs/research/accuracy-history.md.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tests.corpus.score import Score, loud, scored, torch_found
 from tests.corpus.trials import examples, table, tried
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs" / "accuracy.md"
+DOCUMENT = ROOT / "docs" / "research" / "accuracy-history.md"
 MARKS = ("<!-- accuracy: begin -->", "<!-- accuracy: end -->")
 MARKS_OF_FIXES = ("<!-- fixes: begin -->", "<!-- fixes: end -->")
 
@@ -143,7 +143,7 @@ def main() -> int:
     parser.add_argument("--corpus", choices=(*SETS, "all"), default="all")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this")
     parser.add_argument("--try-fixes", action="store_true", help="try the fixes of what is found, in place of the rest")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/accuracy.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/research/accuracy-history.md")
     asked = parser.parse_args()
     kinds = tomllib.loads((CORPORA / "kinds.toml").read_text())
     corpora = [load_set(name) for name in SETS if asked.corpus in (name, "all")]

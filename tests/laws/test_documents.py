@@ -23,7 +23,6 @@ FOLDERS_WITH_A_LAW = (
     "service/dashboard",
     "migrations",
     "bench",
-    "docs/adr",
     "news",
     "tests",
 )
@@ -86,6 +85,67 @@ def test_a_folder_with_a_law_says_it_in_its_readme(folder):
     lines = readme.read_text().splitlines()
     assert lines[0].startswith(("# ", "## ")), folder
     assert 3 <= len(lines) <= MOST_README_LINES, folder
+
+
+HEADING = re.compile(r"^#{1,6} +(.+)$", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"`[^`\n]*`")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = HEADING.findall(FENCED.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(root: Path, page: str) -> list[str]:
+    """Links of a page that lead to no file, or to no heading of it; addresses of the web are not followed."""
+    prose = CODE.sub("", FENCED.sub("", (root / page).read_text()))
+    broken = []
+    for link in LINK.findall(prose):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (root / page).parent / path if path else root / page
+        wrong_anchor = (
+            anchor and target.suffix == ".md" and target.is_file() and anchor not in anchors(target.read_text())
+        )
+        if not target.exists() or wrong_anchor:
+            broken.append(link)
+    return broken
+
+
+def test_a_link_of_a_document_leads_to_a_file_and_a_heading():
+    broken = {path: broken_links(ROOT, path) for path in TRACKED if path.endswith(".md")}
+    assert {path: links for path, links in broken.items() if links} == {}
+
+
+def test_a_broken_link_is_seen(tmp_path):
+    (tmp_path / "b.md").write_text("# One `word`, two\n")
+    (tmp_path / "a.md").write_text(
+        "[a](b.md) [b](b.md#one-word-two) [c](gone.md) [d](b.md#gone) [e](https://x.y/z) `[f](g)`\n"
+    )
+    assert broken_links(tmp_path, "a.md") == ["gone.md", "b.md#gone"]
+
+
+@pytest.mark.parametrize(
+    ("page", "most_lines", "most_bytes"),
+    [("README.md", 149, None), ("docs/accuracy.md", 40, None), ("docs/how-it-works.md", None, 8000)],
+)
+def test_a_page_that_is_read_first_stays_short(page, most_lines, most_bytes):
+    text = (ROOT / page).read_text()
+    assert most_lines is None or len(text.splitlines()) <= most_lines
+    assert most_bytes is None or len(text.encode()) <= most_bytes
+
+
+def test_the_index_of_decisions_lists_each_page_and_marks_ten():
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text()
+    assert re.findall(r"^\| .*?\((0.*?\.md)\)", index, re.MULTILINE) == sorted(
+        page.name for page in folder.glob("0*.md")
+    )
+    assert len(re.findall(r"^\| \*\*", index, re.MULTILINE)) == 10
 
 
 def test_the_tree_of_the_architecture_is_the_tree():

@@ -34,7 +34,7 @@ PROMISED = {
     "http_request_seconds_bucket",
     "database_up",
 }
-OPERATING = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+OPERATING = (Path(__file__).parents[2] / "docs" / "operating" / "metrics-and-logs.md").read_text()
 
 
 def scraped(client, **sent):

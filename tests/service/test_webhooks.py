@@ -23,7 +23,7 @@ from tests.support.receiver import Receiver
 from workers.upkeep.sender import Sender
 
 ASKED = {"url": "https://hooks.example/in", "events": ["run.ended", "finding.new"]}
-MANUAL = Path(__file__).parents[2] / "docs" / "operating.md"
+MANUAL = Path(__file__).parents[2] / "docs" / "how-to" / "receive-webhooks.md"
 LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8", "BACKPROBE_WEBHOOK_PORTS": "1-65535"})
 
 
@@ -351,13 +351,13 @@ def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():
     header = signing.signature(keys, "evt_1", 1000, b"{}")
     headers = {"webhook-id": "evt_1", "webhook-timestamp": "1000", "webhook-signature": header}
     for key in keys:
-        assert manual["verified"](headers, b"{}", signing.shown(key), lambda: 1200)
+        assert manual["is_genuine"](headers, b"{}", signing.shown(key), lambda: 1200)
     wrong = ({"webhook-id": "evt_2"}, {"webhook-timestamp": "1001"}, {"webhook-signature": header[:-2]})
     for other in wrong:
-        assert not manual["verified"]({**headers, **other}, b"{}", signing.shown(keys[1]), lambda: 1200)
-    assert not manual["verified"](headers, b"{} ", signing.shown(keys[0]), lambda: 1200)
-    assert not manual["verified"](headers, b"{}", signing.shown(b"x" * 32), lambda: 1200)
-    assert not manual["verified"](headers, b"{}", signing.shown(keys[0]), lambda: 1300)
+        assert not manual["is_genuine"]({**headers, **other}, b"{}", signing.shown(keys[1]), lambda: 1200)
+    assert not manual["is_genuine"](headers, b"{} ", signing.shown(keys[0]), lambda: 1200)
+    assert not manual["is_genuine"](headers, b"{}", signing.shown(b"x" * 32), lambda: 1200)
+    assert not manual["is_genuine"](headers, b"{}", signing.shown(keys[0]), lambda: 1300)
 
 
 def test_the_end_of_a_run_and_its_new_findings_arrive_and_can_be_sent_again(make, samples):
