@@ -226,7 +226,7 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
     report: bool | None = None,
     url: str | None = None,
     project: str | None = None,
-    source: SourcePolicy = "lines",
+    source: SourcePolicy = "functions",
     on_finding: FindingTold | None = None,
     ranks: Ranks = "first",
     labels: Mapping[str, str] | None = None,
@@ -245,7 +245,8 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
         url: A service that gets the record while the job goes on; None: as BACKPROBE_URL says; "": none. Its key is
             BACKPROBE_API_KEY. A service that is away, slow or refuses never holds the job up: `health()` tells.
         project: Of the service; None: as BACKPROBE_PROJECT says.
-        source: What of the program's text is sent: "lines" that the record names, "full" or "none".
+        source: What of the program's text is sent: "functions" that the record names, "lines" alone, "full" or "none".
+            Rules that need more text than that are among those that were not run.
         on_finding: Called with each finding that the service makes while the job goes on, in a thread of ours, as the
             API has it (`finding["rule"]["name"]`). Set a flag in it, and look at that between two steps.
         ranks: Of a job of several processes that is sent, the "first" is recorded, or "all", as a run each.

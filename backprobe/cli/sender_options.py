@@ -21,9 +21,10 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", metavar="PROJECT", help="of the service (default: BACKPROBE_PROJECT)")
     parser.add_argument(
         "--source",
-        choices=("lines", "full", "none"),
-        default="lines",
-        help="what of the program's text is sent: the lines that the record names, all, or none (default: lines)",
+        choices=("functions", "lines", "full", "none"),
+        default="functions",
+        help="what of the program's text is sent: the functions that the record names, its lines alone, all, or none "
+        "(default: functions)",
     )
     parser.add_argument(
         "--ranks",

@@ -87,7 +87,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     own_error: Text | None = None
 
 
-THINNED: Final = frozenset({"bindings", "rows of steps"})
+THINNED: Final = frozenset({"bindings", "rows of steps", "anomalies"})
 """What a truncation may name without a gap in what a record shows: the times after the first ones."""
 
 TABLES: Final[dict[str, type[Row]]] = {
@@ -258,4 +258,19 @@ class RecordBuilder:
     def record(self) -> Record:
         """The record of what came so far."""
         tables = {table: tuple(kept[key] for key in sorted(kept)) for table, kept in self._tables.items()}  # type: ignore[type-var] one type a table
-        return Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type] as declared
+        record = Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type] as declared
+        return record if self.end is not None else without_missing_parameters(record)
+
+
+def without_missing_parameters(record: Record) -> Record:
+    """A record that stopped early, in which no module names a tensor whose row did not come: modules come first."""
+    known = {row.tensor for row in record.tensors}
+
+    def kept(rows: tuple[events.ModuleParameter, ...]) -> tuple[events.ModuleParameter, ...]:
+        return tuple(row if row.tensor in known else msgspec.structs.replace(row, tensor=None) for row in rows)
+
+    modules = tuple(
+        msgspec.structs.replace(row, parameters=kept(row.parameters), buffers=kept(row.buffers))
+        for row in record.modules
+    )
+    return msgspec.structs.replace(record, modules=modules)

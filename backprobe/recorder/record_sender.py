@@ -66,7 +66,7 @@ class Sender:
         self,
         target: Target,
         *,
-        source: SourcePolicy = "lines",
+        source: SourcePolicy = "functions",
         on_finding: FindingTold | None = None,
         home: Path | None = None,
         most_bytes: int = MOST_BYTES,

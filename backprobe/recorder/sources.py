@@ -1,12 +1,16 @@
-"""What leaves of the program's text: the lines that the record names, the whole, or nothing.
+"""What leaves of the program's text: the functions that the record names, those lines alone, the whole, or nothing.
 
-    as it is            "lines"             "none"
-    import torch        …                   (empty)
-    secret = "x"        …
-    loss.backward()     loss.backward()
+    as it is                "functions"             "lines"                 "none"
+    import torch            import torch            …                       (empty)
+    secret = "x"            # …                     …
+    def train(net):         def train(net):         …
+        loss = net(rows)        loss = net(rows)    …
+        loss.backward()         loss.backward()         loss.backward()
 
-A line that is left out is `…`, which is no Python: no rule takes what is left for the whole program. The digest of a
-source stays that of its true text, so that two runs of one program are known to be that.
+Rules read functions, so they judge "functions" as they judge the whole; what they cannot judge by "lines" or "none" the
+judgement says. A line that is left out of "lines" is `…`, which is no Python: no rule takes what is left for the whole
+program. The digest of a source stays that of its true text, so that two runs of one program are known to be that, and
+no finding is called proven of a text with parts left out.
 """
 
 from __future__ import annotations
@@ -19,9 +23,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from backprobe.record import batch_frames, frame_rows
+from backprobe.recorder.source_outline import outline
 
-SourcePolicy = Literal["lines", "full", "none"]
-POLICIES: Final = ("lines", "full", "none")
+SourcePolicy = Literal["functions", "lines", "full", "none"]
+POLICIES: Final = ("functions", "lines", "full", "none")
 
 LEFT_OUT: Final = "…"
 _LINES_OF_A_SITE: Final = 40
@@ -55,7 +60,7 @@ class SourceCut:
             if one.startswith(_TAGS["sources"], 4):
                 yield from self._told(self._taken(one))
                 continue
-            if self._policy == "lines" and one.startswith(_TAGS["sites"], 4):
+            if self._policy != "none" and one.startswith(_TAGS["sites"], 4):
                 changed |= self._named_by(one)
             if one.startswith(_TAGS["end"], 4):  # nothing may follow it
                 yield from self._told(sorted(changed))
@@ -67,7 +72,7 @@ class SourceCut:
         _, rows = frame_rows(frame)
         for row in rows:
             self._rows[row.source] = row
-            if self._policy == "lines":
+            if self._policy != "none":
                 self._texts[row.source] = _ENDS.split(row.text) if row.text else []
         return [row.source for row in rows]
 
@@ -93,4 +98,7 @@ class SourceCut:
         lines = self._texts.get(number, [])
         if not named:
             return ""
+        left = outline(self._rows[number].text, named) if self._policy == "functions" else None
+        if left is not None:
+            return left
         return "\n".join(line if at in named else LEFT_OUT for at, line in enumerate(lines, 1))

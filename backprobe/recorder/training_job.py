@@ -31,7 +31,7 @@ class Asked:
 
     url: str | None = None
     project: str | None = None
-    source: SourcePolicy = "lines"
+    source: SourcePolicy = "functions"
     on_finding: FindingTold | None = None
     ranks: Ranks = "first"
     labels: Mapping[str, str] | None = None

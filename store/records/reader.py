@@ -9,6 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from backprobe import record as r
+from backprobe.record.record import without_missing_parameters
 from backprobe.record.state_flags import flags_in
 from store import tables
 from store.database.session import Transaction
@@ -54,7 +55,8 @@ def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
         .order_by(chunk.c.tensor, chunk.c.first_moment)
     )
     parts["snapshots"] = tuple(snapshots_of(mappings(stored), head["grad_fns"]))
-    return r.Record(header=_header(head), end=_end(head), **parts)
+    record = r.Record(header=_header(head), end=_end(head), **parts)
+    return record if record.end is not None else without_missing_parameters(record)
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]]:

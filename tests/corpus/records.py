@@ -27,12 +27,16 @@ class Records:
         self._runner: Runner | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
-    def of(self, program: str) -> Record:
-        """The record of a program that ran as `train.py`."""
-        path = self._place(program, "bprec")
+    def of(self, program: str, *, every: int | None = None) -> Record:
+        """The record of a program that ran as `train.py`; with `every`, of every so-manieth step."""
+        return loads(self.stream(program, every=every))
+
+    def stream(self, program: str, *, every: int | None = None) -> bytes:
+        """The bytes of that record, frame by frame as they came."""
+        path = self._place(program, "bprec" if every is None else f"{every}.bprec")
         if not path.exists():
-            self._running().captured(program, path)
-        return loads(path.read_bytes())
+            self._running().captured(program, path, every=every)
+        return path.read_bytes()
 
     def plain(self, program: str, *, anomaly: bool = False) -> list[tuple[int, str]]:
         """The lines that torch itself names, as `Runner.plain` tells them."""

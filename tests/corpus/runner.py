@@ -41,12 +41,16 @@ class Runner:
         if self._line() != {"warm": True}:
             raise RuntimeError("the runner did not start")
 
-    def captured(self, source: str, keep: Path | None = None) -> Any:
-        """The record of a program; in the file `keep`, which is whole or not there, if it is to stay."""
+    def captured(self, source: str, keep: Path | None = None, *, every: int | None = None) -> Any:
+        """The record of a program; in the file `keep`, which is whole or not there, if it is to stay.
+
+        Args:
+            every: Capture every so-manieth step in full. None: as a plain run does.
+        """
         from backprobe.record import loads
 
         path = Path(self._folder.name) / "one.bprec"
-        self._ask({"mode": "capture", "source": source, "record": str(path)})
+        self._ask({"mode": "capture", "source": source, "record": str(path), "every": every})
         if keep is not None:
             whole = keep.with_suffix(f".{os.getpid()}")
             shutil.copyfile(path, whole)
@@ -123,7 +127,7 @@ def _captured(line: str) -> "End | None":
             def sink(piece: bytes) -> None:
                 record.write(piece)
 
-            return run_files({NAME: asked["source"]}, NAME, [], Options(seed=0), sink)
+            return run_files({NAME: asked["source"]}, NAME, [], Options(seed=0, every=asked["every"]), sink)
     return None
 
 

@@ -1,8 +1,10 @@
 """Record -> findings: run each rule, collapse, fold, fingerprint, suppress, sort. Pure: the rules' order cannot matter.
 
 1. An exception in a rule costs that rule only; it becomes `BP902 rule-failed`.
-2. A rule whose facts are not in the record is not run, and that is said: not run is not passed.
+2. A rule whose facts are not in the record is not run, and that is said: not run is not passed. Nor did a rule judge
+   that found nothing where it looked for the program's text, which is not in the record.
 3. So is one that whoever judges has no more time for; what the others found stays.
+4. A finding is called proven only where the record shows all that could speak against it (`completeness.py`).
 """
 
 from __future__ import annotations
@@ -14,26 +16,33 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 import backprobe
 from backprobe.rules.analysis.gradients.measured_cuts import measured
+from backprobe.rules.analysis.rows.completeness import is_proven, text_not_parsed, what_went_unseen
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.finding import Finding, Occurrences, with_fingerprints
 from backprobe.rules.framework.folding import folded
 from backprobe.rules.framework.options import LEVELS, JudgeOptions, chosen_thresholds
 from backprobe.rules.framework.plugins import every_module, installed
-from backprobe.rules.framework.rule import RuleModule
+from backprobe.rules.framework.rule import Rule, RuleModule
 from backprobe.rules.framework.suppressions import suppressed
-from backprobe.rules.framework.tables import shared_tables
-from backprobe.rules.health import autograd_error_unexplained
+from backprobe.rules.framework.tables import shared_tables, text_reads
+from backprobe.rules.health import autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression
 from backprobe.rules.health.rule_failed import failure, plug_in_failure
 
 if TYPE_CHECKING:
     from backprobe.record import Record
+
+_OWN: Final = {
+    module.RULE.name: module.RULE
+    for module in (autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression)
+}
+"""Rules that judge what the others found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +100,11 @@ def judge(
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
+        declared = {module.RULE.name: module.RULE for module in modules} | _OWN
+        single = [_graded(record, declared[finding.rule.name], finding) for finding in single]
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))
-        shown = [finding for finding in suppressed(record, kept, judged) if options.keeps(finding)]
+        every = (_graded(record, declared[one.rule.name], one) for one in suppressed(record, kept, judged))
+        shown = [finding for finding in every if options.keeps(finding)]
     levelled = (msgspec.structs.replace(finding, level=options.level(finding)) for finding in shown)
     return Judgement(
         findings=tuple(sorted(levelled, key=lambda finding: LEVELS.index(finding.level))),
@@ -108,6 +120,14 @@ def unjudged(options: JudgeOptions | None = None) -> Judgement:
     rules = [module.RULE for module in selected(every_module(), options)]
     left = tuple(NotRun(code=rule.code, name=rule.name, why=WHY_NO_TIME) for rule in rules)
     return Judgement(findings=(), rules_judged=0, not_run=left, ruleset=ruleset(options))
+
+
+def _graded(record: Record, rule: Rule, finding: Finding) -> Finding:
+    """The finding as sure as its record allows; `unseen` in its evidence says why it is not proven."""
+    if finding.confidence != "proven" or is_proven(record, rule, finding):
+        return finding
+    evidence = {**finding.evidence, "unseen": what_went_unseen(record, rule, finding)}
+    return msgspec.structs.replace(finding, confidence="likely", evidence=evidence)
 
 
 @contextmanager
@@ -127,6 +147,7 @@ def _found(record: Record, modules: Iterable[RuleModule]) -> tuple[list[Finding]
     found: list[Finding] = []
     judged: list[str] = []
     not_run: list[NotRun] = []
+    lost = text_not_parsed(record)
     time_is_up = False
     for module in modules:
         rule = module.RULE
@@ -136,8 +157,12 @@ def _found(record: Record, modules: Iterable[RuleModule]) -> tuple[list[Finding]
             continue
         before = len(found)
         try:
-            found += module.check(record)
-            judged.append(rule.name)
+            with text_reads() as reads_text:
+                found += module.check(record)
+            if lost is not None and len(found) == before and reads_text():
+                not_run.append(NotRun(code=rule.code, name=rule.name, why=lost))
+            else:
+                judged.append(rule.name)
         except RuleTooSlow as error:
             del found[before:]
             not_run.append(NotRun(code=rule.code, name=rule.name, why=WHY_SLOW))

@@ -36,6 +36,8 @@ class Rule:
         explains: Names of rules whose findings are consequences of this one's.
         refines: Names of rules that this one supersedes where both claim one fact.
         thresholds: The numbers of a heuristic, by name; the manual's Source says where each comes from.
+        rests_on: What of the run its verdict needs: what came before the finding, or the whole, since it says that
+            something never happens or always does.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Rule:
     explains: tuple[str, ...] = ()
     refines: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict[str, float])
+    rests_on: Literal["past", "run"] = "past"
 
     @property
     def url(self) -> str:

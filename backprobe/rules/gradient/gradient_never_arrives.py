@@ -99,6 +99,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="manual",
     needs=("optimizer", "module", "node", "grad-life"),
 )

@@ -234,7 +234,7 @@ def _clear_of_others(record: Record, found: _Sum, tensors: list[int]) -> _Wrong 
         and span.cleared.call is None
         and found.first.moment < span.cleared.moment < found.second.moment
         and any(row.site == found.arrival.site for row in span.arrivals)
-        and all(one.optimizer == own for one in updates_of(record)[tensor])
+        and all(one.optimizer == own for one in updates_of(record).get(tensor, ()))
     ]
     if not rows:
         return None

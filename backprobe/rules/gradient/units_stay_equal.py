@@ -95,6 +95,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="manual",
     needs=("module", "stats", "grad-life", "optimizer"),
 )

@@ -86,6 +86,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="unsafe",
     needs=("backward", "node", "binding"),
 )

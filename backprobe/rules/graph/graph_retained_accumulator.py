@@ -134,6 +134,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="safe",
     needs=("binding", "backward", "node", "snapshot"),
 )

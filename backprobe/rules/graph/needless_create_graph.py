@@ -79,6 +79,7 @@ RULE = Rule(
     since="0.1",
     severity="note",
     confidence="proven",
+    rests_on="run",
     fix="safe",
     needs=("backward", "node"),
 )

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Location
 
 RULE = Rule(
-    name="unused-suppression", code="BP908", since="0.1", severity="note", confidence="proven", fix="manual", needs=()
+    name="unused-suppression",
+    code="BP908",
+    since="0.1",
+    severity="note",
+    confidence="proven",
+    rests_on="run",
+    fix="manual",
+    needs=(),
 )
 
 

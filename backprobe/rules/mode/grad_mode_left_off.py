@@ -105,6 +105,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="manual",
     needs=("mode", "module", "backward", "snapshot"),
     explains=("step-without-gradient",),

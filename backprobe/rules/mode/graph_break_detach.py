@@ -100,6 +100,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
     explains=(

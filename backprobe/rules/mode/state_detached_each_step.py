@@ -92,6 +92,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="manual",
     needs=("module", "backward", "binding"),
     explains=("gradient-not-derivative",),

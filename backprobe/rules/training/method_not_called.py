@@ -97,6 +97,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="unsafe",
     needs=("site",),
     refines=(

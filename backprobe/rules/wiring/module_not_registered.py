@@ -133,6 +133,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="manual",
     needs=("module", "optimizer", "grad-life"),
     refines=("parameters-not-in-optimizer",),

@@ -128,6 +128,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="manual",
     needs=("optimizer", "module", "grad-life", "binding"),
     refines=("parameters-not-in-optimizer",),

@@ -88,6 +88,7 @@ RULE = Rule(
     since="0.1",
     severity="error",
     confidence="proven",
+    rests_on="run",
     fix="safe",
     needs=("raised", "optimizer"),
 )

@@ -62,3 +62,63 @@ def test_none_sends_no_text_and_full_all_of_it():
     assert texts(SourceCut("none").applied([SOURCE, frame(site(0, 1, 5))])) == [""]
     frames = [SOURCE, frame(site(0, 1, 1))]
     assert list(SourceCut("full").applied(frames)) == frames
+
+
+PROGRAM = """\
+import torch
+token = "x"
+
+
+class Net(torch.nn.Module):
+    width = 4
+
+    def forward(self, x):
+        return self.body(x)
+
+    @property
+    def path(self):
+        '''Where it lies.'''
+        return "/secret"
+
+
+def unused(path): return path
+
+
+def train(net):
+    # each row once
+    loss = net(torch.ones(4))
+    loss.backward()
+
+
+train(Net())
+"""
+
+
+def sent(named: int) -> str:
+    cut = SourceCut("functions")
+    list(cut.applied([frame(Source(source=0, path="train.py", sha256="", text=PROGRAM))]))
+    return texts(cut.applied([frame(site(0, named, named))]))[0]
+
+
+def test_the_functions_that_sites_name_leave_whole_and_of_the_others_their_first_lines():
+    lines = sent(22).split("\n")
+    assert lines[19:23] == PROGRAM.split("\n")[19:23], "comments too: a rule and a reader see what ran"
+    assert lines[:2] == ["import torch", "# …"]
+    assert lines[4:8] == ["class Net(torch.nn.Module):", "    width = 4", "", "    def forward(self, x):"]
+    assert lines[8] == "        ...  # …"
+    assert "secret" not in "\n".join(lines)
+    assert lines[25] == "# …", "nothing outside functions is named"
+    compile("\n".join(lines), "train.py", "exec")
+
+
+def test_code_outside_functions_leaves_if_a_line_of_it_is_named():
+    lines = sent(26).split("\n")
+    assert lines[1] == 'token = "x"'
+    assert lines[25] == "train(Net())"
+    assert "loss" not in "\n".join(lines)
+
+
+def test_lines_alone_leave_of_a_text_that_is_no_python():
+    cut = SourceCut("functions")
+    list(cut.applied([frame(Source(source=0, path="train.py", sha256="", text="def f(:\n    x.backward()\n"))]))
+    assert texts(cut.applied([frame(site(0, 2, 2))])) == ["…\n    x.backward()\n…"]

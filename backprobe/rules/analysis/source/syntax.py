@@ -15,7 +15,7 @@ from backprobe.rules.analysis.parse_bounds import MOST_WORDS, count_words, parse
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import Region
 from backprobe.rules.framework.locations import source_lines
-from backprobe.rules.framework.tables import table
+from backprobe.rules.framework.tables import note_text_read, table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
@@ -40,6 +40,7 @@ class Tree:
 @table
 def trees(record: Record) -> dict[int, Tree]:
     """The tree of each source that parses; recorded text is a stranger's, so it may not, or be too long for one."""
+    note_text_read()
     parsed: dict[int, Tree] = {}
     left = MOST_WORDS
     for source in record.sources:

@@ -11,6 +11,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, receiver, together
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
 from backprobe.rules.analysis.tensors.births import Birth, first_birth
+from backprobe.rules.analysis.training.unseen_births import steps_of_unseen_birth
 from backprobe.rules.framework.finding_builder import told
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def told_birth(
         first: What gave it, in the user's own names; advice: what to change.
         at: The statement to change, if it is another one; born: then what is said of the statement of the birth.
     """
+    unseen = steps_of_unseen_birth(record, birth)
+    if unseen is not None:
+        return _unseen_birth(record, rule, birth, unseen)
     at = birth.site if at is None else at
     row = site_of(record, at)
     value = value_of(statement(record, row))
@@ -68,6 +72,32 @@ def told_birth(
             "module_call": _module_call(record, birth),
         },
         tensors=list(dict.fromkeys(tensors)),
+        calls=(birth.call.call,),
+        level="warning" if birth.noticed is not None and birth.noticed.caught else None,
+    )
+
+
+def _unseen_birth(record: Record, rule: Rule, birth: Birth, between: tuple[int | None, int]) -> Finding:
+    """A finding where a NaN or an infinity first showed that was born in a step without its statements."""
+    finite, first = between
+    where = f"in step {first}, of which no statement was captured; step {finite} was finite"
+    if finite != first - 1:
+        since = "before" if finite is None else f"between step {finite} and"
+        where = f"{since} step {first}, where no statement was captured"
+    at = birth.site if birth.call.site is None else birth.call.site
+    return told(
+        record,
+        rule,
+        at,
+        (
+            f"{birth.what} came up {where}.",
+            "It shows here first: every step from there on is lost.",
+            "Capture each step to find the statement: `--every 1`, or `every=1`.",
+        ),
+        binding=name_of(record, birth),
+        moments=[birth.moment],
+        evidence={"what": birth.what, "backward_call": birth.call.call, "finite_step": finite, "nonfinite_step": first},
+        tensors=list(dict.fromkeys([*([birth.tensor] if birth.tensor is not None else []), *birth.leaves])),
         calls=(birth.call.call,),
         level="warning" if birth.noticed is not None and birth.noticed.caught else None,
     )
