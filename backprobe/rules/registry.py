@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backprobe.rules import gradient, graph, inplace, leaf, mode, numeric, training, truth, wiring
+from backprobe.rules import gradient, graph, inplace, invariants, leaf, mode, numeric, training, truth, wiring
 from backprobe.rules.framework.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
@@ -17,4 +17,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     *wiring.RULES,
     *training.RULES,
     *truth.RULES,
+    *invariants.RULES,
 )

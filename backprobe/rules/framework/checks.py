@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeGuard
 
 import msgspec
 
@@ -24,7 +24,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         state: holds, broken, or unknown: the record cannot tell.
         checked: Steps, backward calls or reads that were looked at. total: all that the run made.
         unit: What `checked` and `total` count, in the plural: "steps".
-        why: Why the state is unknown, or what was left out; "": nothing to add.
+        why: Why the state is unknown; "": it is known.
+        findings: Codes of the findings that tell of the breach: its own, or those of the rules that explain it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     unit: str
     why: str = ""
+    findings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +64,51 @@ class InvariantModule(Protocol):
     measure_coverage: Callable[[Record], Coverage]
 
 
-FAILED: Final = "the check failed; BP902 names the error"
-"""Why the state of an invariant is unknown whose code raised."""
-
-
-def is_invariant(module: object) -> bool:
+def is_invariant(module: object) -> TypeGuard[InvariantModule]:
     """Return whether a rule module is an invariant."""
     return hasattr(module, "measure_coverage")
+
+
+def check_invariant(
+    record: Record, module: InvariantModule, found: Sequence[Finding], lacking: Mapping[str, str]
+) -> Check:
+    """Return the state of an invariant.
+
+    Args:
+        found: What all rules found, the invariants among them.
+        lacking: Why a rule did not judge, by the code of the rule.
+    """
+    rule = module.RULE
+    name = rule.name.removesuffix("-broken")
+    if rule.code in lacking:
+        return Check(
+            name=name, code=rule.code, state="unknown", checked=0, total=0, unit="steps", why=lacking[rule.code]
+        )
+    measured = module.measure_coverage(record)
+    is_broken = any(finding.rule.code == rule.code for finding in found)
+    explaining = dict.fromkeys(finding.rule.code for finding in found if _explains(module, finding))
+    return Check(
+        name=name,
+        code=rule.code,
+        state="broken" if is_broken else "holds" if measured.checked else "unknown",
+        checked=measured.checked,
+        total=measured.total,
+        unit=measured.unit,
+        why="" if is_broken or measured.checked else measured.why,
+        findings=tuple(explaining) or (rule.code,) if is_broken else (),
+    )
+
+
+def leave_out_explained(findings: Sequence[Finding], invariants: Sequence[InvariantModule]) -> list[Finding]:
+    """Return the findings without those of invariants that a rule's finding explains."""
+    explained = {module.RULE.code for module in invariants if any(_explains(module, finding) for finding in findings)}
+    return [finding for finding in findings if finding.rule.code not in explained]
+
+
+def _explains(module: InvariantModule, finding: Finding) -> bool:
+    is_of_family = finding.rule.code.startswith(module.EXPLAINED_BY)
+    return is_of_family and finding.level != "note" and not finding.rule.code.startswith(FAMILY)
+
+
+FAMILY: Final = "BP95"
+"""The codes of invariants begin so."""

@@ -23,6 +23,7 @@ import msgspec
 import backprobe
 from backprobe.rules.analysis.gradients.measured_cuts import measured
 from backprobe.rules.analysis.rows.completeness import is_proven, text_not_parsed, what_went_unseen
+from backprobe.rules.framework.checks import Check, check_invariant, is_invariant, leave_out_explained
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.finding import Finding, Occurrences, with_fingerprints
@@ -63,12 +64,14 @@ class Judgement:
         rules_judged: Rules that ran to their end. not_run: those whose facts the record lacks, or that
             there was no time for.
         ruleset: Digest of the rules' sources and the options: the same digest gives the same findings.
+        checks: The state of each invariant that was chosen, in order of code.
     """
 
     findings: tuple[Finding, ...]
     rules_judged: int
     not_run: tuple[NotRun, ...]
     ruleset: str
+    checks: tuple[Check, ...] = ()
 
     def at_least(self, level: str) -> tuple[Finding, ...]:
         """The findings that are at least this bad and not suppressed."""
@@ -97,6 +100,10 @@ def judge(
         if rules is None:
             found += [plug_in_failure(record, one.name, one.error) for one in installed().left_out]
         single = folded(record, sorted(collapsed(found), key=_place), [module.RULE for module in modules])
+        lacking = {rule.code: rule.why for rule in not_run}
+        invariants = [module for module in modules if is_invariant(module)]
+        checks = tuple(check_invariant(record, module, found, lacking) for module in invariants)
+        single = leave_out_explained(single, invariants)
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
@@ -111,6 +118,7 @@ def judge(
         rules_judged=len(judged),
         not_run=tuple(not_run),
         ruleset=ruleset(options),
+        checks=checks,
     )
 
 

@@ -60,6 +60,7 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
         "summary": summary(record, judgement),
         "ruleset": judgement.ruleset,
         "rules_judged": judgement.rules_judged,
+        "checks": [msgspec.structs.asdict(check) for check in judgement.checks],
         "not_run": [asdict(rule) for rule in judgement.not_run],
         "tensors": [_tensor(row) for row in tensor_rows(record)],
         "backward_calls": [asdict(row) for row in call_rows(record)],

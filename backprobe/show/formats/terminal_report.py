@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.record.record import THINNED
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.framework.tables import shared_tables
+from backprobe.show.check_lines import checks_line
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import NAMELESS, CallRow, call_rows
 from backprobe.show.check_table import gradient_check_lines
@@ -62,8 +63,11 @@ def render(
 
 
 def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tables: bool | None) -> str:
+    shown = [finding for finding in judgement.findings if finding.suppressed is None]
     blocks = [[summary(record, judgement), *_incomplete(record, judgement, ink)]]
-    blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
+    if not shown and (line := checks_line(judgement.checks)):
+        blocks[0].append(line)
+    blocks += [finding_lines(record, finding, ink) for finding in shown]
     blocks.append(origin_lines(record))
     blocks.append(gradient_check_lines(record, ink, judgement.findings))
     blocks += [

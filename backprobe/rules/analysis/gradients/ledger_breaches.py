@@ -162,18 +162,24 @@ def _check_counts(record: Record, tensor: int, entries: Sequence[Entry], rows: _
                 used[entry.event.optimizer].append((entry, fresh))
     last = entries[-1] if entries and entries[-1].kind == "end" else None
     pending = [] if last is None or any(part.steps for part in last.contributions) else list(last.contributions)
-    clear = next((row for row in entries if row.kind == "clear" and any(part.steps for part in row.contributions)), None)
+    clear = next(
+        (row for row in entries if row.kind == "clear" and any(part.steps for part in row.contributions)), None
+    )
     for optimizer, steps in used.items():
         counts = [len(fresh) for _entry, fresh in steps]
         usual, times = Counter(counts).most_common(1)[0]
         if times <= len(counts) / 2:
             continue
         if len(pending) > usual and {part.source for part in pending} == {steps[-1][1][0].source}:
-            rows["left-over", optimizer].append(_Row(tensor, _place_of_clear(record, clear, pending[0].site), pending[0].moment, steps[-1][0].moment))
+            rows["left-over", optimizer].append(
+                _Row(tensor, _place_of_clear(record, clear, pending[0].site), pending[0].moment, steps[-1][0].moment)
+            )
         for at, (entry, fresh) in enumerate(steps):
             is_between = usual in counts[:at] and usual in counts[at + 1 :]
             if counts[at] > usual and is_between and len({part.source for part in fresh}) == 1:
-                rows["left-over", optimizer].append(_Row(tensor, _place_of_clear(record, clear, fresh[0].site), fresh[0].moment, entry.moment))
+                rows["left-over", optimizer].append(
+                    _Row(tensor, _place_of_clear(record, clear, fresh[0].site), fresh[0].moment, entry.moment)
+                )
 
 
 def _place_of_clear(record: Record, clear: Entry | None, call: int | None) -> int | None:

@@ -71,11 +71,15 @@ def retained_generations(record: Record) -> Retention | None:
     kept, is_freed = _kept_tensors(record, ends), _is_freed(record, ends)
     carrier = _carrier(record, ends, kept, min(_GENERATIONS + 1, generations))
     if carrier is not None and carrier.site is not None:
-        return Retention(generations, is_carried=True, is_freed=is_freed, sites=(carrier.site,), tensors=(carrier.tensor,))
+        return Retention(
+            generations, is_carried=True, is_freed=is_freed, sites=(carrier.site,), tensors=(carrier.tensor,)
+        )
     makers = _makers(ends, kept, min(_GENERATIONS, generations)) or list(_alive_by_site(record, ends))[:1]
     tensors = {tensor.tensor for site in makers for tensor in kept.get(site, [])}
     sites = _keeping_statements(record, tensors) or makers
-    return Retention(generations, is_carried=False, is_freed=is_freed, sites=tuple(sites[:2]), tensors=tuple(sorted(tensors)[:8]))
+    return Retention(
+        generations, is_carried=False, is_freed=is_freed, sites=tuple(sites[:2]), tensors=tuple(sorted(tensors)[:8])
+    )
 
 
 def _is_freed(record: Record, ends: Sequence[int]) -> bool:
@@ -134,9 +138,7 @@ def _kept_tensors(record: Record, ends: Sequence[int]) -> Mapping[int | None, li
     return kept
 
 
-def _carrier(
-    record: Record, ends: Sequence[int], kept: Mapping[int | None, list[Tensor]], least: int
-) -> Tensor | None:
+def _carrier(record: Record, ends: Sequence[int], kept: Mapping[int | None, list[Tensor]], least: int) -> Tensor | None:
     """Return the living tensor that leads to the graphs of most turns, if those are enough."""
     living = [row for rows in kept.values() for row in rows if row.died is None][-_MOST_TENSORS:]
     index, births = lookup(record), _births(record)

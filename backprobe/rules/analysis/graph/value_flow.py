@@ -103,7 +103,8 @@ class ValueFlow:
             if at.operation in seen:
                 continue
             seen.add(at.operation)
-            if at.requires_grad or at.statement in statements or not tensors.isdisjoint(at.operands):
+            is_computed = bool(at.operands or at.inner)  # not `torch.tensor(0.5)` beside the call of a model
+            if at.requires_grad or (is_computed and at.statement in statements) or not tensors.isdisjoint(at.operands):
                 return True
             waiting += self.inputs(at)
         return False

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Module, Optimizer, OptimizerEvent, Record, Statistics
 
 Kind = Literal[
-    "frozen", "never-called", "no-gradient", "not-held", "not-changed", "zero-gradient", "never-stepped", "idle-optimizer"
+    "frozen",
+    "never-called",
+    "no-gradient",
+    "not-held",
+    "not-changed",
+    "zero-gradient",
+    "never-stepped",
+    "idle-optimizer",
 ]
 
 _REPEATED: Final = 2
@@ -143,7 +150,13 @@ def _not_held(record: Record) -> Breach | None:
         history = lookup(record).snapshots_of[tensor]
         times = {step_of(record, row.moment) for row in rows if row.moment <= first or row.moment < last}
         is_held = not stepping.isdisjoint(in_optimizers(record).get(tensor, ()))
-        if len(times) >= _REPEATED and not is_held and tensor not in written | asked and history and history[-1].is_leaf:
+        if (
+            len(times) >= _REPEATED
+            and not is_held
+            and tensor not in written | asked
+            and history
+            and history[-1].is_leaf
+        ):
             found.append(tensor)
     site = record.optimizers[-1].site if record.optimizers else None
     if not found or site is None:
@@ -178,7 +191,9 @@ def _not_changed(record: Record) -> Breach | None:
     for optimizer in record.optimizers:
         for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
             events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
-            equal = [same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None]
+            equal = [
+                same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None
+            ]
             if len(equal) >= _REPEATED and (all(equal[-_REPEATED:]) or all(equal[:_REPEATED])):
                 found.append(row.tensor)
     if not found:
@@ -212,7 +227,9 @@ def _zero_gradient(record: Record) -> Breach | None:
     """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
     found: dict[int, int] = {}
     for tensor in arrivals(record):
-        measured = [(row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"]
+        measured = [
+            (row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"
+        ]
         rows = [(moment, stats) for moment, stats in measured if stats is not None]
         times = len({step_of(record, moment) for moment, _stats in rows})
         is_zero = all(stats.counted and stats.zeros == stats.counted for _moment, stats in rows)
@@ -221,7 +238,9 @@ def _zero_gradient(record: Record) -> Breach | None:
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
     if site is None:
         return None
-    whole = [module for tensor in found if (module := owners(record).get(tensor)) is not None and _is_within(module, found)]
+    whole = [
+        module for tensor in found if (module := owners(record).get(tensor)) is not None and _is_within(module, found)
+    ]
     may_be_meant = not whole or max(found.values()) < _MANY  # the gradient of one bias alone may be zero by the formula
     return Breach("zero-gradient", site, tuple(found), None, may_be_meant=may_be_meant)
 

@@ -1,4 +1,4 @@
-"""BP953 parameter-passed-over: training passes over a parameter.
+"""BP953 coverage-broken: training passes over a parameter.
 
 What it finds:
     Each trained parameter should be in one optimizer that steps, get gradients, and change. The finding names the first
@@ -8,6 +8,10 @@ What it finds:
 
 Why it matters:
     Nothing raises, and a part of the model keeps its initial values.
+
+What PyTorch does:
+    An optimizer skips a parameter whose `.grad` is None, and never looks at one that it does not hold. A backward call
+    reaches what the loss was computed from, and stops where a value is not tracked. Seen in torch 2.13.
 
 Example:
     import torch
@@ -75,7 +79,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="parameter-passed-over",
+    name="coverage-broken",
     code="BP953",
     since="0.1",
     severity="warning",
@@ -148,4 +152,6 @@ def measure_coverage(record: Record) -> Coverage:
     made = len(steps(record))
     looked_at, total = steps_looked_at(record.steps) if record.steps else (made, made)
     why = "no optimizer stepped" if not made else ""
-    return Coverage(checked=min(looked_at, total) if made else 0, total=max(total, made) if made else 0, unit="steps", why=why)
+    return Coverage(
+        checked=min(looked_at, total) if made else 0, total=max(total, made) if made else 0, unit="steps", why=why
+    )

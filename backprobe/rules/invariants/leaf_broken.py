@@ -1,4 +1,4 @@
-"""BP958 grad-never-stored: `.grad` is used of a tensor that autograd never stores a gradient in.
+"""BP958 leaf-broken: `.grad` is used of a tensor that autograd never stores a gradient in.
 
 What it finds:
     A statement reads `.grad` of a tensor that is no leaf and retains no gradient, gets None, and goes on with it or
@@ -7,6 +7,9 @@ What it finds:
 Why it matters:
     A test such as `if p.grad is None: continue` passes over the tensor in silence, at every step.
 
+What PyTorch does:
+    Backward calls store gradients in leaves that require grad, and in results with `retain_grad()`; nowhere else. Seen in torch 2.13.
+
 Example:
     import torch
 
@@ -14,8 +17,9 @@ Example:
     for _ in range(3):
         sum((w * w).sum() for w in weights).backward(retain_graph=True)
         for w in weights:
-            if w.grad is not None:  # <- here
-                w.data -= 0.1 * w.grad
+            gradient = w.grad  # <- here
+            if gradient is not None:
+                w.data -= 0.1 * gradient
 
 Use instead:
     import torch
@@ -24,8 +28,9 @@ Use instead:
     for _ in range(3):
         sum((w * w).sum() for w in weights).backward()
         for w in weights:
-            if w.grad is not None:
-                w.data -= 0.1 * w.grad
+            gradient = w.grad
+            if gradient is not None:
+                w.data -= 0.1 * gradient
                 w.grad = None
 
 Near miss: a result that retains its gradient
@@ -61,7 +66,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="grad-never-stored",
+    name="leaf-broken",
     code="BP958",
     since="0.1",
     severity="warning",

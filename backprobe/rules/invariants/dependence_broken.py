@@ -1,4 +1,4 @@
-"""BP954 loss-term-constant: a term of the loss has no path to any parameter.
+"""BP954 dependence-broken: a term of the loss has no path to any parameter.
 
 What it finds:
     An addend of a loss that was computed by the model and is the same for all parameters: it was detached, computed
@@ -8,33 +8,39 @@ What it finds:
 Why it matters:
     The loss shows the term, and training ignores it.
 
+What PyTorch does:
+    Adding a tensor that does not require grad is allowed and gives no gradient. `round`, `sign` and sampling have a
+    derivative of zero in torch. Seen in torch 2.13.
+
 Example:
     import torch
     from torch import nn
+    from torch.nn import functional as F
 
     torch.manual_seed(0)
     model = nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         optimizer.zero_grad()
-        logits = model(torch.randn(8, 4))
-        with torch.no_grad():
-            weights = model.weight.abs()
-        loss = logits.pow(2).mean() + 0.1 * weights.sum()  # <- here
+        mean = model(torch.randn(8, 4))
+        sample = torch.normal(mean, torch.ones_like(mean))  # <- here
+        loss = F.mse_loss(sample, torch.ones(8, 3)) + 0.01 * mean.pow(2).mean()
         loss.backward()
         optimizer.step()
 
 Use instead:
     import torch
     from torch import nn
+    from torch.nn import functional as F
 
     torch.manual_seed(0)
     model = nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         optimizer.zero_grad()
-        logits = model(torch.randn(8, 4))
-        loss = logits.pow(2).mean() + 0.1 * model.weight.abs().sum()
+        mean = model(torch.randn(8, 4))
+        sample = mean + torch.randn_like(mean)
+        loss = F.mse_loss(sample, torch.ones(8, 3)) + 0.01 * mean.pow(2).mean()
         loss.backward()
         optimizer.step()
 
@@ -79,7 +85,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="loss-term-constant",
+    name="dependence-broken",
     code="BP954",
     since="0.1",
     severity="warning",

@@ -1,4 +1,4 @@
-"""BP957 mode-against-phase: modules run in a mode that does not fit training.
+"""BP957 mode-broken: modules run in a mode that does not fit training.
 
 What it finds:
     Every dropout and batch norm of the program runs in eval mode in all calls that backward calls walk through, in two
@@ -7,13 +7,17 @@ What it finds:
 Why it matters:
     Dropout drops nothing and batch norm learns nothing, and no error says so.
 
+What PyTorch does:
+    `eval()` sets `training` of all modules below to False, until `train()` is called. Autograd records either way. Seen in torch 2.13.
+
 Example:
     import torch
     from torch import nn
 
     torch.manual_seed(0)
     trunk = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5))
-    trunk.eval()
+    for module in trunk:
+        module.training = False
     heads = [nn.Linear(8, 1) for _ in range(6)]
     optimizer = torch.optim.SGD([p for part in (trunk, *heads) for p in part.parameters()], lr=0.1)
     for _ in range(4):
@@ -74,7 +78,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="mode-against-phase",
+    name="mode-broken",
     code="BP957",
     since="0.1",
     severity="warning",
@@ -141,7 +145,9 @@ def _trained_calls(record: Record) -> list[tuple[ModuleCall, int]]:
         if module is None or module.cls not in DROPOUTS | NORMS:
             continue
         numbers = [number for number in walked.get((call.module_call), ()) if number in stores]
-        around = [number for number in walked.get(call.parent if call.parent is not None else -1, ()) if number in stores]
+        around = [
+            number for number in walked.get(call.parent if call.parent is not None else -1, ()) if number in stores
+        ]
         if numbers or (module.cls in DROPOUTS and around):
             found.append((call, (numbers or around)[0]))
     return found

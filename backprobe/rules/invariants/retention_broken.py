@@ -1,4 +1,4 @@
-"""BP951 graphs-kept: graphs of earlier training steps are still alive.
+"""BP951 retention-broken: graphs of earlier training steps are still alive.
 
 What it finds:
     Graphs of three training steps or more are alive at once after their steps have ended. The finding names the statement
@@ -7,6 +7,10 @@ What it finds:
 Why it matters:
     Each graph holds what its operations saved for the backward pass, so memory grows with every step.
 
+What PyTorch does:
+    A tensor holds the node that made it, and a node holds all nodes before it. The backward pass frees what the nodes
+    saved, and not the nodes; a graph that no backward call walked keeps everything. Seen in torch 2.13.
+
 Example:
     import torch
     from torch import nn
@@ -14,13 +18,23 @@ Example:
     torch.manual_seed(0)
     model = nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    messages = []
-    for step in range(6):
+    failures = []
+
+
+    def train_on(batch):
         optimizer.zero_grad()
-        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss = model(batch).pow(2).mean()  # <- here
+        if batch.sum() > 0:
+            raise ValueError("an odd batch")
         loss.backward()
         optimizer.step()
-        messages.append(lambda loss=loss: f"loss {loss}")  # <- here
+
+
+    for step in range(16):
+        try:
+            train_on(torch.randn(8, 4))
+        except ValueError as error:
+            failures.append(error)
 
 Use instead:
     import torch
@@ -29,13 +43,23 @@ Use instead:
     torch.manual_seed(0)
     model = nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    messages = []
-    for step in range(6):
+    failures = []
+
+
+    def train_on(batch):
         optimizer.zero_grad()
-        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss = model(batch).pow(2).mean()
+        if batch.sum() > 0:
+            raise ValueError("an odd batch")
         loss.backward()
         optimizer.step()
-        messages.append(f"loss {loss.item()}")
+
+
+    for step in range(16):
+        try:
+            train_on(torch.randn(8, 4))
+        except ValueError as error:
+            failures.append(str(error))
 
 Near miss: detached values are kept
     import torch
@@ -75,7 +99,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="graphs-kept",
+    name="retention-broken",
     code="BP951",
     since="0.1",
     severity="warning",
@@ -101,7 +125,8 @@ def check(record: Record) -> Iterator[Finding]:
             (
                 f"Graphs of {kept.generations} training steps are alive at once: "
                 + ("a value made here carries them on." if kept.is_carried else "values from here hold them."),
-                "Their nodes and named values stay, though what they saved is freed." if kept.is_freed
+                "Their nodes and named values stay, though what they saved is freed."
+                if kept.is_freed
                 else "Memory grows with every step.",
                 "Keep numbers or detached values: `.item()`, `.detach()`.",
             ),

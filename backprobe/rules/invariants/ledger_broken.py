@@ -1,4 +1,4 @@
-"""BP952 gradient-not-accounted-for: an optimizer used something else than the gradients since its last step.
+"""BP952 ledger-broken: an optimizer used something else than the gradients since its last step.
 
 What it finds:
     Each gradient that a backward call adds to `.grad` should be used by one step of the leaf's optimizer, together with
@@ -8,6 +8,10 @@ What it finds:
 
 Why it matters:
     The program runs and the loss falls, but not along the gradient of its loss.
+
+What PyTorch does:
+    `backward()` adds to `.grad` and never clears it. `step()` reads `.grad` and never clears it. `zero_grad()` clears what
+    its own optimizer holds. Seen in torch 2.13.
 
 Example:
     import torch
@@ -19,12 +23,12 @@ Example:
     losses = []
     for step in range(12):
         loss = model(torch.randn(8, 4)).pow(2).mean()
-        loss.backward()  # <- here
-        losses.append(loss.item())
+        loss.backward()
         if step % 4 == 3:
+            losses.append(loss.item())
             continue
         optimizer.step()
-        optimizer.zero_grad()
+        optimizer.zero_grad()  # <- here
 
 Use instead:
     import torch
@@ -37,9 +41,9 @@ Use instead:
     for step in range(12):
         loss = model(torch.randn(8, 4)).pow(2).mean()
         loss.backward()
-        losses.append(loss.item())
-        if step % 4 != 3:
-            optimizer.step()
+        if step % 4 == 3:
+            losses.append(loss.item())
+        optimizer.step()
         optimizer.zero_grad()
 
 Near miss: gradients of four batches are added on purpose
@@ -82,7 +86,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="gradient-not-accounted-for",
+    name="ledger-broken",
     code="BP952",
     since="0.1",
     severity="warning",

@@ -1,4 +1,4 @@
-"""BP956 value-not-finite: a value or a gradient of the training is NaN or infinite.
+"""BP956 finite-broken: a value or a gradient of the training is NaN or infinite.
 
 What it finds:
     An optimizer stepped with a gradient, or left a parameter, that is NaN or infinite, and no rule explains it. The finding
@@ -7,16 +7,21 @@ What it finds:
 Why it matters:
     One value that is not finite reaches every parameter at the next step.
 
+What PyTorch does:
+    Autograd and optimizers calculate with NaN and infinities without a word. Seen in torch 2.13.
+
 Example:
     import torch
 
     torch.manual_seed(0)
     w = torch.ones(3, requires_grad=True)
-    optimizer = torch.optim.SGD([w], lr=float("nan"))
-    for _ in range(3):
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 0.1 if k < 3 else float("nan"))
+    for _ in range(4):
         optimizer.zero_grad()
         (w * w).sum().backward()
         optimizer.step()  # <- here
+        schedule.step()
 
 Use instead:
     import torch
@@ -24,10 +29,12 @@ Use instead:
     torch.manual_seed(0)
     w = torch.ones(3, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
-    for _ in range(3):
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 0.1 if k < 3 else 0.01)
+    for _ in range(4):
         optimizer.zero_grad()
         (w * w).sum().backward()
         optimizer.step()
+        schedule.step()
 
 Near miss: an infinity as a mask
     import torch
@@ -59,7 +66,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="value-not-finite",
+    name="finite-broken",
     code="BP956",
     since="0.1",
     severity="warning",
@@ -118,7 +125,10 @@ def _first_used(record: Record) -> int | None:
     for event in record.optimizer_events:
         if event.kind == "step":
             for row in next((row.tensors for row in record.optimizers if row.optimizer == event.optimizer), ()):
-                before, after = state_at(record, row.tensor, event.moment - 1), state_at(record, row.tensor, event.moment)
+                before, after = (
+                    state_at(record, row.tensor, event.moment - 1),
+                    state_at(record, row.tensor, event.moment),
+                )
                 if (before is not None and _is_bad(before)) or (after is not None and _is_bad(after)):
                     return event.moment
     return None

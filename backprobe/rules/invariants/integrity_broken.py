@@ -1,4 +1,4 @@
-"""BP955 kept-value-overwritten: a gradient that was kept for later was overwritten before it was used.
+"""BP955 integrity-broken: a gradient that was kept for later was overwritten before it was used.
 
 What it finds:
     A statement reads a `.grad` and keeps it, more than once; a backward call in between writes new numbers into the same
@@ -6,6 +6,9 @@ What it finds:
 
 Why it matters:
     `p.grad` is the tensor that autograd adds to, so both names hold the newest gradient and the difference is lost.
+
+What PyTorch does:
+    A backward call adds to the tensor that `.grad` holds, in place. Whoever kept that tensor sees the sum. Seen in torch 2.13.
 
 Example:
     import torch
@@ -69,7 +72,7 @@ if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
-    name="kept-value-overwritten",
+    name="integrity-broken",
     code="BP955",
     since="0.1",
     severity="warning",
