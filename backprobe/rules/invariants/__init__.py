@@ -1,4 +1,4 @@
-"""Statements that hold in every run which trains as it should; each says that it holds, is broken, or cannot be known. 95x."""
+"""Statements that hold in every run which trains as it should. Rules 95x."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """BP953 coverage-broken: training passes over a parameter.
 
 What it finds:
-    Each trained parameter should be in one optimizer that steps, get gradients, and change. The finding names the first
-    place where that is not so and no rule explains it: a parameter group that is frozen, a parameter that no backward
-    call reaches or whose gradient is always zero, one with gradients that no optimizer holds, one that steps leave as
-    it is, an optimizer that never steps, or a schedule of such an optimizer.
+    Each trained parameter should be in one optimizer that steps, get gradients, and change. The finding names the
+    first place where that is not so and no rule explains it: a parameter group that is frozen, a parameter that no
+    backward call reaches or whose gradient is always zero, one with gradients that no optimizer holds, one that steps
+    leave as it is, an optimizer that never steps, or a schedule of such an optimizer.
 
 Why it matters:
     Nothing raises, and a part of the model keeps its initial values.

@@ -2,8 +2,8 @@
 
 What it finds:
     An addend of a loss that was computed by the model and is the same for all parameters: it was detached, computed
-    without gradients, or went through an operation whose derivative is zero everywhere. It must be seen in two steps at
-    least, and it never has a gradient.
+    without gradients, or went through an operation whose derivative is zero everywhere. It must be seen in two steps
+    at least, and it never has a gradient.
 
 Why it matters:
     The loss shows the term, and training ignores it.
@@ -67,21 +67,16 @@ Source:
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.value_flow import ValueFlow, value_flow
-from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.training.trained_parameters import parameters
+from backprobe.rules.analysis.terms.constant_terms import constant_addends, origin_of, zero_derivatives
 from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
-from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Operation, Record
+    from backprobe.record import Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -96,24 +91,11 @@ RULE = Rule(
 EXPLAINED_BY = ("BP2", "BP3", "BP5", "BP6", "BP8")
 """Families of rules whose findings explain a breach."""
 
-_ADDS: Final = frozenset({"+", "-", "+=", "-=", "sum", "torch.stack"})
-_COMBINES: Final = _ADDS | {".sum", ".mean", "torch.sum"}
-_SCALES: Final = frozenset({"*", "/", "*=", "/="})
-_DEPTH: Final = 12
-_REPEATED: Final = 2
-_ZERO_DERIVATIVE: Final = re.compile(r"(Sign|Round|Floor|Ceil|Trunc|Bernoulli|Normal|Heaviside)Backward\d*")
-
-
-class _Term(NamedTuple):
-    sum_: int
-    """The operation that adds the term."""
-    term: Operation
-
 
 def check(record: Record) -> Iterator[Finding]:
     """Yield a finding for each constant addend, and for each operation with a zero derivative on the way to a leaf."""
-    for rows in _constant_addends(record).values():
-        term = _origin(value_flow(record), rows[0].term)
+    for rows in constant_addends(record).values():
+        term = origin_of(record, rows[0].term)
         moments = sorted({row.term.moment or 0 for row in rows})
         yield told(
             record,
@@ -128,7 +110,7 @@ def check(record: Record) -> Iterator[Finding]:
             moments=moments,
             evidence={"breach": "constant-addend"},
         )
-    for site, moments in _zero_derivatives(record).items():
+    for site, moments in zero_derivatives(record).items():
         yield told(
             record,
             RULE,
@@ -150,90 +132,3 @@ def measure_coverage(record: Record) -> Coverage:
     walked = sum(not call.truncated and call.nodes_met > 0 for call in calls)
     why = "no backward call stored gradients" if not calls else "" if walked else "no backward call was walked"
     return Coverage(checked=walked, total=len(calls), unit="backward calls", why=why)
-
-
-@table
-def _constant_addends(record: Record) -> dict[int, list[_Term]]:
-    """Return the untracked addends of losses that a model computed, by statement; each never had a gradient."""
-    flow = value_flow(record)
-    found: defaultdict[int, list[_Term]] = defaultdict(list)
-    roots = {root.tensor for call in record.backward_calls if call.accumulate_grad for root in call.roots}
-    for root in roots:
-        if root in flow.makers:
-            for term in _terms(record, flow, flow.makers[root]):
-                found[term.term.statement].append(term)
-    ever = {(row.statement, row.function, row.col) for row in record.operations if row.requires_grad}
-    return {
-        statement: rows
-        for statement, rows in found.items()
-        if len({row.sum_ for row in rows}) >= _REPEATED
-        and (statement, rows[0].term.function, rows[0].term.col) not in ever
-    }
-
-
-def _terms(record: Record, flow: ValueFlow, loss: Operation) -> Iterator[_Term]:
-    """Yield the untracked addends of a loss: of the loss itself, and of what was added up or scaled for it."""
-    models, leaves = _statements_of_models(record), frozenset(parameters(record))
-    seen: set[int] = set()
-    waiting = [(loss, 0)]
-    while waiting:
-        row, depth = waiting.pop()
-        parts = [flow.makers.get(tensor) for tensor in row.operands if tensor not in leaves]
-        parts += [flow.operations.get(number) for number in row.inner]
-        is_sum = row.function in _COMBINES or (row.function in _SCALES and len(parts) == 1)
-        if row.operation in seen or depth > _DEPTH or not is_sum:
-            continue
-        seen.add(row.operation)
-        for part in parts:
-            if part is None:
-                continue
-            if part.requires_grad:
-                waiting.append((part, depth + 1))
-            elif _is_addend(row, part, len(parts)) and flow.comes_from(part, models, leaves):
-                yield _Term(row.operation, part)
-
-
-def _is_addend(row: Operation, part: Operation, count: int) -> bool:
-    is_float = part.result == "tensor" and part.requires_grad is False and part.dtype.startswith(("float", "bfloat"))
-    is_single = part.shape == () or row.function != "torch.stack"
-    return row.function in _ADDS and count > 1 and row.shape == () and is_float and is_single
-
-
-def _origin(flow: ValueFlow, term: Operation) -> Operation:
-    """Follow a term back to where it became one number: past factors, means and sums of single numbers."""
-    at = term
-    while True:
-        inputs = flow.inputs(at)
-        before = [row for row in inputs if row.requires_grad is False and row.shape == ()]
-        is_scaled = len(inputs) == 1 and at.function in ("*", "/", "[]")
-        is_reduced = at.shape == () and at.function in (".mean", "torch.stack", "sum", ".sum")
-        if not before or not (is_scaled or is_reduced):
-            return at
-        at = before[0]
-
-
-@table
-def _statements_of_models(record: Record) -> frozenset[int]:
-    """Return the statements that call a module with parameters, its own or its children's."""
-    modules = {row.module: bool(row.parameters) for row in record.modules}
-    calls = {call.module_call: call for call in record.module_calls}
-    for call in sorted(record.module_calls, key=lambda row: -row.module_call):
-        if modules.get(call.module) and call.parent in calls:
-            modules[calls[call.parent].module] = True
-    return frozenset(call.site for call in record.module_calls if call.site is not None and modules.get(call.module))
-
-
-@table
-def _zero_derivatives(record: Record) -> dict[int, list[int]]:
-    """Return the statements of nodes that got a gradient and give none, with the moments, where it repeats."""
-    nodes, calls = lookup(record).nodes, lookup(record).calls
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    counts: Counter[int] = Counter()
-    for row in record.node_passes:
-        node = nodes.get(row.node)
-        if node is None or node.site is None or node.custom or not _ZERO_DERIVATIVE.fullmatch(node.type):
-            continue
-        if row.grad_output is not None and row.grad_output.norm:
-            counts[node.site] += 1
-            found[node.site].append(calls[row.call].moment_before)
-    return {site: sorted(set(moments)) for site, moments in found.items() if counts[site] >= _REPEATED}

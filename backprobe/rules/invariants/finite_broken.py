@@ -1,8 +1,8 @@
 """BP956 finite-broken: a value or a gradient of the training is NaN or infinite.
 
 What it finds:
-    An optimizer stepped with a gradient, or left a parameter, that is NaN or infinite, and no rule explains it. The finding
-    names the first such value or gradient of the run.
+    An optimizer stepped with a gradient, or left a parameter, that is NaN or infinite, and no rule explains it. The
+    finding names the first such value or gradient of the run.
 
 Why it matters:
     One value that is not finite reaches every parameter at the next step.

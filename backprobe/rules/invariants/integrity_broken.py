@@ -1,14 +1,15 @@
 """BP955 integrity-broken: a gradient that was kept for later was overwritten before it was used.
 
 What it finds:
-    A statement reads a `.grad` and keeps it, more than once; a backward call in between writes new numbers into the same
-    memory; and only then operations use the kept gradients. At least twice.
+    A statement reads a `.grad` and keeps it, more than once; a backward call in between writes new numbers into the
+    same memory; and only then operations use the kept gradients. At least twice.
 
 Why it matters:
     `p.grad` is the tensor that autograd adds to, so both names hold the newest gradient and the difference is lost.
 
 What PyTorch does:
-    A backward call adds to the tensor that `.grad` holds, in place. Whoever kept that tensor sees the sum. Seen in torch 2.13.
+    A backward call adds to the tensor that `.grad` holds, in place. Whoever kept that tensor sees the sum. Seen in
+    torch 2.13.
 
 Example:
     import torch
@@ -59,6 +60,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.training.steps import state_at
@@ -132,7 +134,7 @@ def _overwritten(record: Record) -> dict[int, list[int]]:
     found: defaultdict[int, list[int]] = defaultdict(list)
     for gradient, reads in _reads(record).items():
         uses = [row for row in record.operations if gradient in row.operands]
-        for (moment, version, site), (later, version_then, other) in zip(reads, reads[1:], strict=False):
+        for (moment, version, site), (later, version_then, other) in pairwise(reads):
             if site != other or version == version_then:
                 continue
             between = [row for row in uses if moment <= (row.moment or 0) < later]

@@ -8,7 +8,8 @@ Why it matters:
     A test such as `if p.grad is None: continue` passes over the tensor in silence, at every step.
 
 What PyTorch does:
-    Backward calls store gradients in leaves that require grad, and in results with `retain_grad()`; nowhere else. Seen in torch 2.13.
+    Backward calls store gradients in leaves that require grad, and in results with `retain_grad()`; nowhere else. Seen
+    in torch 2.13.
 
 Example:
     import torch

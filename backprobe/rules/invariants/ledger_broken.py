@@ -1,17 +1,18 @@
 """BP952 ledger-broken: an optimizer used something else than the gradients since its last step.
 
 What it finds:
-    Each gradient that a backward call adds to `.grad` should be used by one step of the leaf's optimizer, together with
-    those that belong to it. The finding names the first place where that is not so, in at least two steps, and where no
-    rule explains it: a gradient is used by two steps, is cleared before any step used it, comes from another loss, is
-    added after clipping, belongs to a graph that was walked twice, or is left over from a step that was skipped.
+    Each gradient that a backward call adds to `.grad` should be used by one step of the leaf's optimizer, together
+    with those that belong to it. The finding names the first place where that is not so, in at least two steps, and
+    where no rule explains it: a gradient is used by two steps, is cleared before any step used it, comes from another
+    loss, is added after clipping, belongs to a graph that was walked twice, or is left over from a step that was
+    skipped.
 
 Why it matters:
     The program runs and the loss falls, but not along the gradient of its loss.
 
 What PyTorch does:
-    `backward()` adds to `.grad` and never clears it. `step()` reads `.grad` and never clears it. `zero_grad()` clears what
-    its own optimizer holds. Seen in torch 2.13.
+    `backward()` adds to `.grad` and never clears it. `step()` reads `.grad` and never clears it. `zero_grad()` clears
+    what its own optimizer holds. Seen in torch 2.13.
 
 Example:
     import torch
@@ -64,8 +65,8 @@ Blind spots:
     several times per step, as LBFGS does, are left out.
 
 Source:
-    torch.optim and torch.autograd in PyTorch's documentation: a backward call adds to `.grad`, a step reads it. At least
-    two steps: one unusual step can be the last one, or a warm-up.
+    torch.optim and torch.autograd in PyTorch's documentation: a backward call adds to `.grad`, a step reads it. At
+    least two steps: one unusual step can be the last one, or a warm-up.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "Call `step()` once for each backward call, or clear the gradients after it.",
     ),
     "other-loss": (
-        "The gradient of `{name}` that a step uses contains what this backward call added for another optimizer's step.",
+        "The gradient of `{name}` that a step uses contains what this call added for another optimizer's step.",
         "Clear the gradients of `{name}` before the backward call of its own loss.",
     ),
     "added-after-clip": (
@@ -119,7 +120,7 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "Clip between the backward call and the step.",
     ),
     "walked-twice": (
-        "This backward call walks through the root of an earlier one, so the step uses that part of `{name}`'s gradient twice.",
+        "This call walks through the root of an earlier one: the step uses that part of `{name}`'s gradient twice.",
         "Call `backward()` once, on the sum.",
     ),
     "lost": (

@@ -8,7 +8,8 @@ Why it matters:
     Dropout drops nothing and batch norm learns nothing, and no error says so.
 
 What PyTorch does:
-    `eval()` sets `training` of all modules below to False, until `train()` is called. Autograd records either way. Seen in torch 2.13.
+    `eval()` sets `training` of all modules below to False, until `train()` is called. Autograd records either way.
+    Seen in torch 2.13.
 
 Example:
     import torch

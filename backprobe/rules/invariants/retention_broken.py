@@ -1,8 +1,8 @@
 """BP951 retention-broken: graphs of earlier training steps are still alive.
 
 What it finds:
-    Graphs of three training steps or more are alive at once after their steps have ended. The finding names the statement
-    that keeps the tensors which hold them, else the one that made them.
+    Graphs of three training steps or more are alive at once after their steps have ended. The finding names the
+    statement that keeps the tensors which hold them, else the one that made them.
 
 Why it matters:
     Each graph holds what its operations saved for the backward pass, so memory grows with every step.
@@ -80,8 +80,8 @@ Blind spots:
     A run with fewer than three steps, and steps after the first one that was not recorded.
 
 Source:
-    The nodes of the record and when they died. Two generations are alive wherever a value of the last step is used in the
-    next one; three are not needed by a first-order training loop.
+    The nodes of the record and when they died. Two generations are alive wherever a value of the last step is used in
+    the next one; three are not needed by a first-order training loop.
 """
 
 from __future__ import annotations

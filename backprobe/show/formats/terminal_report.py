@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from backprobe.record.record import THINNED
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.check_lines import checks_line
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import NAMELESS, CallRow, call_rows
+from backprobe.show.check_lines import checks_line
 from backprobe.show.check_table import gradient_check_lines
 from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.held_graphs import held_lines, step_lines

@@ -51,7 +51,8 @@ class Entry:
     """One line of a ledger.
 
     Attributes:
-        kind: step: an optimizer used the gradient; clear: it was emptied; write: the program changed it; end: of the run.
+        kind: step: an optimizer used the gradient; clear: it was emptied; write: the program changed it; end: the run
+            ended.
         contributions: What was in the gradient.
         event: The step. None: another kind.
     """
@@ -80,7 +81,7 @@ def sources_of_calls(record: Record) -> Mapping[int, Source]:
     made: dict[int, int | None] = {}
     known: defaultdict[int | None, set[int]] = defaultdict(set)
     for call in record.backward_calls:
-        sites = [tensors[root.tensor].site for root in call.roots if root.tensor in tensors]
+        sites = [tensors[root.tensor].site for root in call.roots if root.tensor is not None and root.tensor in tensors]
         made[call.call] = sites[0] if sites else None
         if sites and sites[0] is not None:
             known[call.site].add(sites[0])

@@ -1,4 +1,4 @@
-"""Where a leaf's ledger does not add up: gradients that a step uses twice, never, or together with those of another loss."""
+"""Where a leaf's ledger does not add up: gradients used twice, never, or together with those of another loss."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def _walks_again(record: Record, first: Contribution, second: Contribution) -> b
     if first.call is None or second.call is None:
         return False
     index = lookup(record)
-    roots = {index.node_of[root.tensor].node for root in index.calls[first.call].roots if root.tensor in index.node_of}
+    named = (root.tensor for root in index.calls[first.call].roots if root.tensor is not None)
+    roots = {index.node_of[tensor].node for tensor in named if tensor in index.node_of}
     return bool(roots) and roots <= {row.node for row in index.passes_of_call[second.call]}
 
 
@@ -183,7 +184,7 @@ def _check_counts(record: Record, tensor: int, entries: Sequence[Entry], rows: _
 
 
 def _place_of_clear(record: Record, clear: Entry | None, call: int | None) -> int | None:
-    """Return the statement that clears after other steps: in the function of the backward call, the one that led there."""
+    """Return the statement that clears after other steps, or in the backward call's function the one that led to it."""
     sites = lookup(record).sites
     if clear is None or clear.site is None or call is None:
         return call

@@ -27,7 +27,7 @@ class Retention(NamedTuple):
 
     Attributes:
         generations: The greatest number of steps whose graphs were alive at one time.
-        is_carried: One living tensor leads to the graphs of several steps. Else many tensors are kept, one of each step.
+        is_carried: One living tensor leads to the graphs of several steps. Else several tensors are kept.
         is_freed: Backward calls have freed what the graphs saved: nodes and named tensors are all that stays.
         sites: The statements to show, at most two: those that keep the tensors, else those that made them.
         tensors: Some of what is kept.
@@ -42,13 +42,13 @@ class Retention(NamedTuple):
 
 @table
 def turn_ends(record: Record) -> tuple[int, ...]:
-    """Return the moments at which training turns end: the steps of the optimizer that steps least, else backward calls."""
+    """Return when training turns end: at the steps of the optimizer that steps least, else at backward calls."""
     by_optimizer: defaultdict[int | None, list[int]] = defaultdict(list)
     for event in record.optimizer_events:
         if event.kind == "step":
             by_optimizer[event.optimizer].append(event.moment)
-    ends = min((moments for moments in by_optimizer.values() if len(moments) >= 4), key=len, default=[])
-    ends = ends or [moment for moments in by_optimizer.values() for moment in moments]
+    several = [moments for moments in by_optimizer.values() if len(moments) >= 4]
+    ends = min(several, key=len) if several else [moment for moments in by_optimizer.values() for moment in moments]
     if not ends:
         unwalked = min((call.moment_before for call in record.backward_calls if not call.nodes_met), default=None)
         calls = [call for call in record.backward_calls if call.accumulate_grad and call.moment_after]
@@ -61,7 +61,7 @@ def turn_ends(record: Record) -> tuple[int, ...]:
 
 @table
 def retained_generations(record: Record) -> Retention | None:
-    """Return the graphs of earlier steps that are alive; None if there are not `_GENERATIONS` of one statement at once."""
+    """Return the graphs of earlier steps that are alive at once; None if there are fewer than `_GENERATIONS`."""
     ends = turn_ends(record)
     if len(ends) < _GENERATIONS or not record.nodes:
         return None

@@ -1,4 +1,4 @@
-"""Which recorded operation made a value, and which operations took it: the flow of values, whatever the source spells."""
+"""The flow of values: which recorded operation made a value, and which operations took it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class ValueFlow:
         return False
 
     def comes_from(self, row: Operation, statements: frozenset[int], tensors: frozenset[int]) -> bool:
-        """Return whether the value came from a tracked value, an operation of some statements, or one of some tensors."""
+        """Return whether the value came from a tracked value, a computation of some statements, or some tensors."""
         seen: set[int] = set()
         waiting = [row]
         while waiting and len(seen) < _MOST:

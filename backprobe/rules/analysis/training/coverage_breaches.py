@@ -1,4 +1,4 @@
-"""Which leaves training passes over: held without a gradient, with a gradient and not held, and stepped without effect."""
+"""Which leaves training passes over: held without a gradient, not held, or stepped without effect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REPEATED: Final = 2
 """Steps in which a breach must be seen."""
 
 _SMALLEST_CHANGE: Final = 1e-4
-"""Share of a parameter's norm that learning rate times gradient must exceed before a value that stays equal is a breach.
+"""Share of a parameter's norm that learning rate times gradient must exceed before an equal value is a breach.
 Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
 
 _MANY: Final = 5
@@ -204,7 +204,7 @@ def _not_changed(record: Record) -> Breach | None:
 
 
 def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
-    """Return whether a step left the values as they were; None if it was not measured, or could not have changed them."""
+    """Return whether a step left the values as they were; None if not measured, or if the step was too small."""
     before, after = state_at(record, tensor, step.moment - 1), state_at(record, tensor, step.moment)
     if before is None or after is None or after.moment != step.moment or before.grad != "present":
         return None
@@ -246,7 +246,7 @@ def _zero_gradient(record: Record) -> Breach | None:
 
 
 def _is_within(module: Module, tensors: Container[int]) -> bool:
-    return all(row.tensor in tensors for row in module.parameters)
+    return all(row.tensor is None or row.tensor in tensors for row in module.parameters)
 
 
 def _never_stepped(record: Record) -> Breach | None:

@@ -45,7 +45,7 @@ def _enclosing(record: Record, call: ModuleCall) -> list[ModuleCall]:
     calls = {row.module_call: row for row in record.module_calls}
     chain = [call]
     while chain[-1].parent in calls:
-        chain.append(calls[chain[-1].parent])  # type: ignore[index]
+        chain.append(calls[chain[-1].parent])
     return chain
 
 
@@ -53,9 +53,10 @@ def _site_of_mode(record: Record, call: ModuleCall, chain: list[ModuleCall]) -> 
     when = next((row.moment for row in record.moments if row.module_call == call.module_call), None)
     for mode in record.modes:
         is_off = (mode.kind, mode.after) in (("grad", "False"), ("inference", "True"))
-        if is_off and mode.site is not None and mode.moment is not None:
-            if when is None or mode.moment <= when <= (mode.until or when):
-                return mode.site
+        if not is_off or mode.site is None or mode.moment is None:
+            continue
+        if when is None or mode.moment <= when <= (mode.until or when):
+            return mode.site
     tracked = [row for row in chain if row.site is not None and row.grad_mode] or chain[-1:]
     return tracked[0].site
 
