@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 Family = Literal[
-    "leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "health", "plug-ins"
+    "leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "invariants", "health", "plug-ins"
 ]
 
 FAMILIES: Final = {
@@ -18,6 +18,7 @@ FAMILIES: Final = {
     "wiring": ("BP7", "Optimizers, schedulers, clipping, scaling, distributed training."),
     "training": ("BP8", "The loss and its meaning."),
     "truth": ("BP91", "Whether the gradient that a step uses is the derivative of its loss, where that was checked."),
+    "invariants": ("BP95", "Statements that hold in every run which trains as it should."),
     "health": ("BP9", "The run, the record and the rules themselves."),
     "plug-ins": ("", "Installed beside Backprobe."),
 }

@@ -123,6 +123,14 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "This schedule belongs to an optimizer that never steps; another one steps `{name}`.",
         "Build the schedule for the optimizer that steps.",
     ),
+    "rows-equal": (
+        "The rows of `{name}` are equal here and stay equal: all its units compute and learn the same.",
+        "Draw the initial values at random.",
+    ),
+    "wrapper-passed-by": (
+        "A data-parallel wrapper is never called: this backward call averages no gradient over the replicas.",
+        "Call the wrapper, not the module inside.",
+    ),
 }
 
 

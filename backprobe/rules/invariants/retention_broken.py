@@ -128,7 +128,7 @@ def check(record: Record) -> Iterator[Finding]:
                 "Their nodes and named values stay, though what they saved is freed."
                 if kept.is_freed
                 else "Memory grows with every step.",
-                "Keep numbers or detached values: `.item()`, `.detach()`.",
+                "Keep numbers, texts or detached values: `.item()`, `str(error)`, `.detach()`.",
             ),
             binding="",
             moments=moments,

@@ -41,6 +41,7 @@ HUNDREDS = {
     "training": 8,
     "health": 9,
     "truth": 9,
+    "invariants": 9,
 }
 OPENINGS = ("no-", "avoid-", "check-")
 

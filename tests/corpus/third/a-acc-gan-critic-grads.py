@@ -2,7 +2,8 @@
 # title = "Generator backward leaves gradients in the discriminator that its next step uses"
 # category = "accumulation"
 # kind = "missing-zero-grad"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["d_opt", "zero_grad", "disc", "d_step"]
 # difficulty = "hard"
 # symptom = "each discriminator update contains the reversed generator gradient; no message"

@@ -2,7 +2,8 @@
 # title = "Skipped update leaves its oversized gradient for the next step"
 # category = "accumulation"
 # kind = "missing-zero-grad"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["norm", "guard", "zero_grad", "train_step", "skipped"]
 # difficulty = "hard"
 # symptom = "the gradient that was to be discarded is added to the following batch"

@@ -3,7 +3,8 @@
 # category = "accumulation"
 # kind = "saved-gradient-aliased"
 # kinds_also_ok = ["accumulation-lost", "silent-inplace"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["task_grads", "grad", "set_to_none", "collect"]
 # difficulty = "hard"
 # symptom = "all stored task gradients are the same tensors (those of the last task); the projection does nothing"

@@ -3,7 +3,8 @@
 # category = "accumulation"
 # kind = "accumulation-lost"
 # kinds_also_ok = ["zero-grad-before-step"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["zero_grad", "opt", "accumulate"]
 # difficulty = "easy"
 # symptom = "only the last micro-batch of each group contributes"

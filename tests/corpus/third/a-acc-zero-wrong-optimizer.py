@@ -2,7 +2,8 @@
 # title = "The actor optimizer is cleared twice, the critic optimizer never"
 # category = "accumulation"
 # kind = "missing-zero-grad"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["critic_opt", "zero_grad", "critic", "actor_opt"]
 # difficulty = "medium"
 # symptom = "critic gradients add up over all updates"

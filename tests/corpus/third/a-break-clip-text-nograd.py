@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "forward-under-no-grad"
 # kinds_also_ok = ["parameter-without-gradient", "graph-break-detach", "grad-mode-left-off"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["encode_text", "no_grad", "text"]
 # difficulty = "medium"
 # symptom = "the text encoder gets no gradient; only the image tower adapts"

@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "graph-break-non-differentiable"
 # kinds_also_ok = ["graph-break-new-tensor", "parameter-without-gradient"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["mask", "dice_loss", "loss", "requires_grad_"]
 # difficulty = "easy"
 # symptom = "loss.backward() runs, every parameter gradient is None, the loss does not change"

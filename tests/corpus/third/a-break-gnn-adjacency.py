@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "graph-break-detach"
 # kinds_also_ok = ["parameter-without-gradient"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["adj", "theta", "phi", "detach"]
 # difficulty = "medium"
 # symptom = "the two projections that build the adjacency never change"

@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "straight-through-wrong"
 # kinds_also_ok = ["graph-break-non-differentiable", "graph-break-detach"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["binarise", "sign", "h"]
 # difficulty = "medium"
 # symptom = "all gradients of the hashing network are exactly zero, the loss does not fall"

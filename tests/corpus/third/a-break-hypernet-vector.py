@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "graph-break-data"
 # kinds_also_ok = ["graph-cut-by-parameter-wrap", "parameter-without-gradient"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["vector_to_parameters", "hyper", "theta", "target"]
 # difficulty = "hard"
 # symptom = "all gradients of the hypernetwork are None; the loss stays where it was"

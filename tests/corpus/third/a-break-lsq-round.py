@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "graph-break-non-differentiable"
 # kinds_also_ok = ["straight-through-wrong", "gradient-exactly-zero"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["round", "weight", "v", "v_bar", "quantise"]
 # difficulty = "hard"
 # symptom = "weights of the quantised layers have an all-zero gradient; only step sizes and biases move"

@@ -2,7 +2,8 @@
 # title = "Latent state is drawn with torch.normal(mean, std)"
 # category = "graph-break"
 # kind = "graph-break-non-reparameterised-sample"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["draw", "normal", "mean", "std"]
 # difficulty = "hard"
 # symptom = "reconstruction loss has zero gradient for the encoder; only the KL term reaches it (posterior collapses)"

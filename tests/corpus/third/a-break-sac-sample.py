@@ -2,7 +2,8 @@
 # title = "SAC actor draws its action with sample() instead of rsample()"
 # category = "graph-break"
 # kind = "graph-break-non-reparameterised-sample"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["sample", "u", "dist", "action"]
 # difficulty = "medium"
 # symptom = "the critic sends no gradient to the policy; only the entropy term moves it"

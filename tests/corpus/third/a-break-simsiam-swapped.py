@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "graph-break-detach"
 # kinds_also_ok = ["parameter-without-gradient", "missing-detach"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["neg_cosine", "predictor", "p", "detach"]
 # difficulty = "medium"
 # symptom = "the predictor has no gradient and the representation collapses"

@@ -2,7 +2,8 @@
 # title = "View scores are collected with torch.tensor([...])"
 # category = "graph-break"
 # kind = "graph-break-new-tensor"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["scores", "scorer", "tensor"]
 # difficulty = "medium"
 # symptom = "the view scorer never receives a gradient"

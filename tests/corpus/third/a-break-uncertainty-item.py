@@ -2,7 +2,8 @@
 # title = "Learned task weights enter the loss as Python floats"
 # category = "graph-break"
 # kind = "graph-break-item"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["precision", "log_var", "log_vars", "item"]
 # difficulty = "hard"
 # symptom = "each log-variance falls by the learning rate in every step, whatever the task loss is"

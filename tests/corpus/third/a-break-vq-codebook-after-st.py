@@ -3,7 +3,8 @@
 # category = "graph-break"
 # kind = "graph-break-detach"
 # kinds_also_ok = ["straight-through-wrong", "parameter-without-gradient"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["codebook", "q"]
 # difficulty = "hard"
 # symptom = "the codebook never changes; codebook.weight.grad is None; reconstruction still improves"

@@ -3,7 +3,8 @@
 # category = "higher-order"
 # kind = "missing-create-graph"
 # kinds_also_ok = ["loss-term-without-gradient"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["forces", "retain_graph", "force_loss"]
 # difficulty = "medium"
 # symptom = "the force error is part of the loss value but has no effect on the weights"

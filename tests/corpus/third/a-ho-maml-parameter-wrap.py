@@ -3,7 +3,8 @@
 # category = "higher-order"
 # kind = "graph-cut-by-parameter-wrap"
 # kinds_also_ok = ["graph-break-detach", "graph-break-data", "parameter-without-gradient"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["fast", "Parameter", "adapt"]
 # difficulty = "medium"
 # symptom = "the meta-parameters have no gradient, the outer optimizer does nothing"

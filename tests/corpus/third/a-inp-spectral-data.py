@@ -2,7 +2,8 @@
 # title = "Spectral projection through .data inside forward, after the weight was used"
 # category = "in-place"
 # kind = "silent-inplace-through-data"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["weight", "data", "div_", "LipschitzLinear"]
 # difficulty = "hard"
 # symptom = "the gradient with respect to the layer input is computed with a different weight than the forward pass used; no message"

@@ -3,7 +3,8 @@
 # category = "requires-grad"
 # kind = "checkpoint-input-without-grad"
 # kinds_also_ok = ["parameter-without-gradient", "graph-break-checkpoint"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["use_reentrant", "checkpoint", "lora_a", "lora_b", "tokens"]
 # difficulty = "medium"
 # symptom = "only the head learns; torch warns that none of the inputs have requires_grad=True"

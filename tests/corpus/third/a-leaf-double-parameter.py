@@ -3,7 +3,8 @@
 # category = "leaf-nonleaf"
 # kind = "unregistered-parameters"
 # kinds_also_ok = ["parameters-not-in-optimizer", "grad-read-on-nonleaf"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["nu"]
 # difficulty = "hard"
 # symptom = "the diffusion coefficient keeps its initial value while the loss falls"

@@ -2,7 +2,8 @@
 # title = "Taylor pruning reads .grad of activations that do not keep it"
 # category = "leaf-nonleaf"
 # kind = "grad-read-on-nonleaf"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["taps", "act", "grad", "g", "h"]
 # difficulty = "medium"
 # symptom = "all channel scores stay 0, so the pruning mask is arbitrary; plain torch only warns about .grad of a non-leaf"

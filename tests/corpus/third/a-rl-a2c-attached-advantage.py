@@ -2,7 +2,8 @@
 # title = "Advantage is not detached in the policy loss"
 # category = "rl-ssl-stopgrad"
 # kind = "missing-detach"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["advantage", "value", "policy", "losses"]
 # difficulty = "medium"
 # symptom = "the value network is also trained by the policy loss; no message"

@@ -2,7 +2,8 @@
 # title = "Result of next_q.detach() is thrown away"
 # category = "rl-ssl-stopgrad"
 # kind = "missing-detach"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["next_q", "detach", "td_target"]
 # difficulty = "medium"
 # symptom = "the bootstrapped target is trained as well (residual gradient instead of semi-gradient); no message"

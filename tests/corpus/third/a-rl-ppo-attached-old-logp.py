@@ -3,7 +3,8 @@
 # category = "rl-ssl-stopgrad"
 # kind = "missing-detach"
 # kinds_also_ok = ["gradient-exactly-zero", "graph-retained-list"]
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["log_prob", "old_logp", "ratio"]
 # difficulty = "hard"
 # symptom = "the policy gradients are zero up to rounding, the policy does not improve"

@@ -2,7 +2,8 @@
 # title = "optimizer.step() on gradients still multiplied by the loss scale"
 # category = "amp"
 # kind = "gradscaler-misuse"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["scaler", "optimizer", "step"]
 # difficulty = "easy"
 # symptom = "Loss explodes to inf/NaN within a few steps."

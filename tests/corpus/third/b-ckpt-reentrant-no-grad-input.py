@@ -2,7 +2,8 @@
 # title = "Reentrant checkpoint of the first block with data as only input"
 # category = "checkpointing"
 # kind = "checkpoint-inputs-without-grad"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["checkpoint", "use_reentrant", "stem"]
 # difficulty = "easy"
 # symptom = "Only a UserWarning (None of the inputs have requires_grad=True); the stem has no gradients and stays random."

@@ -2,7 +2,8 @@
 # title = "Quantiser's learnable scale gets None as gradient"
 # category = "custom-function"
 # kind = "custom-function-missing-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["scale", "backward", "FakeQuant"]
 # difficulty = "medium"
 # symptom = "QAT trains; the step size `scale` has grad None and never changes."

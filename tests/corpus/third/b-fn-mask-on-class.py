@@ -2,7 +2,8 @@
 # title = "k-winners function keeps its mask on the class"
 # category = "custom-function"
 # kind = "custom-function-wrong-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["mask", "KWinners", "backward"]
 # difficulty = "hard"
 # symptom = "Training runs, gradients of the first layer go through the wrong units; gradcheck of two calls fails."

@@ -2,7 +2,8 @@
 # title = "Rounding without a straight-through estimator"
 # category = "custom-function"
 # kind = "zero-gradient-op"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["round", "fake_quantise", "weight"]
 # difficulty = "medium"
 # symptom = "Weights of the quantised layers have gradients that are exactly zero and never change; only the biases train."

@@ -2,7 +2,8 @@
 # title = "Memory-efficient SiLU with a wrong derivative"
 # category = "custom-function"
 # kind = "custom-function-wrong-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["backward", "SiLUFunction", "sig"]
 # difficulty = "hard"
 # symptom = "Training runs and improves a little; gradients are off by a term. gradcheck fails."

@@ -2,7 +2,8 @@
 # title = "Optimizer over the unstacked models of a vmapped ensemble"
 # category = "functional"
 # kind = "optimizer-holds-other-model"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["params", "stack_module_state", "opt"]
 # difficulty = "hard"
 # symptom = "All ensemble losses stay constant; the stacked parameters get gradients, nothing is stepped."

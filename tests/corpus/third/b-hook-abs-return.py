@@ -2,7 +2,8 @@
 # title = "Logging hook returns a value and so changes the gradient"
 # category = "hooks"
 # kind = "hook-changes-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["record", "register_hook", "magnitude"]
 # difficulty = "hard"
 # symptom = "Training gets worse instead of better and finally diverges (every gradient is positive); silent."

@@ -2,7 +2,8 @@
 # title = "Feature-capture hook returns the detached activation"
 # category = "hooks"
 # kind = "forward-hook-replaces-output"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["capture", "register_forward_hook", "feat", "neck"]
 # difficulty = "hard"
 # symptom = "Layers below the hooked module never get a gradient; silent, the head trains."

@@ -2,7 +2,8 @@
 # title = "Distillation term compares the teacher with itself"
 # category = "loss-wiring"
 # kind = "loss-term-without-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["soft_loss", "teacher_logits", "student_logits"]
 # difficulty = "hard"
 # symptom = "The student trains on labels only; the KL term is 0 at every step."

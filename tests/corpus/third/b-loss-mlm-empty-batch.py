@@ -2,7 +2,8 @@
 # title = "Masked mean over an empty selection gives NaN"
 # category = "loss-wiring"
 # kind = "loss-mean-of-empty"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["masked", "loss", "nll"]
 # difficulty = "hard"
 # symptom = "Loss becomes NaN at some step and all parameters are NaN afterwards; no exception."

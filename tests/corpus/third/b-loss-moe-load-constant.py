@@ -2,7 +2,8 @@
 # title = "Load-balancing loss of the mixture of experts is a constant"
 # category = "loss-wiring"
 # kind = "loss-term-without-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["aux", "load", "balance_loss", "router"]
 # difficulty = "hard"
 # symptom = "The auxiliary loss is added and logged, but routing stays unbalanced: it has no gradient."

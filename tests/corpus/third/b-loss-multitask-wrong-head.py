@@ -2,7 +2,8 @@
 # title = "Second task's loss is computed on the first head's output"
 # category = "loss-wiring"
 # kind = "parameters-without-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["valence_head", "arousal", "out"]
 # difficulty = "easy"
 # symptom = "Both losses fall at first; the valence head never gets a gradient."

@@ -2,7 +2,8 @@
 # title = "NLLLoss receives probabilities instead of log-probabilities"
 # category = "loss-wiring"
 # kind = "nll-input-not-log"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["probs", "nll_loss", "softmax"]
 # difficulty = "medium"
 # symptom = "Loss is negative from the first step and the gradient vanishes as the model gets confident; silent."

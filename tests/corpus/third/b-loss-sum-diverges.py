@@ -2,7 +2,8 @@
 # title = "Sum reduction with a learning rate for the mean"
 # category = "loss-wiring"
 # kind = "diverging-training"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["reduction", "criterion", "lr"]
 # difficulty = "easy"
 # symptom = "Loss grows by orders of magnitude per step until inf/NaN."

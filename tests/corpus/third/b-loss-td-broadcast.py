@@ -2,7 +2,8 @@
 # title = "TD error of shape [N, N] by broadcasting"
 # category = "loss-wiring"
 # kind = "loss-shape-broadcast"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["q", "target", "td_error"]
 # difficulty = "medium"
 # symptom = "Loss converges to the variance of the targets; all Q values move to the mean; silent because the square is written out."

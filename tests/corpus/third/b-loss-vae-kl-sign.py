@@ -2,7 +2,8 @@
 # title = "KL term of the VAE with the wrong sign"
 # category = "loss-wiring"
 # kind = "loss-sign-wrong"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["kl", "logvar", "elbo"]
 # difficulty = "medium"
 # symptom = "Total loss goes to large negative values, mu and logvar run away; silent."

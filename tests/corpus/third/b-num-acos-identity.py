@@ -2,7 +2,8 @@
 # title = "Geodesic rotation loss with acos at 1"
 # category = "numerics"
 # kind = "nonfinite-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["acos", "cos", "angle"]
 # difficulty = "medium"
 # symptom = "NaN parameters after the first step on a batch with an exactly matching rotation."

@@ -2,7 +2,8 @@
 # title = "Euclidean distance of two identical embeddings"
 # category = "numerics"
 # kind = "nonfinite-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["euclidean", "sqrt", "anchor", "pos"]
 # difficulty = "hard"
 # symptom = "After some good steps all parameters become NaN; the loss before it was finite."

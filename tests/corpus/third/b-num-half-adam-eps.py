@@ -2,7 +2,8 @@
 # title = "Adam's eps underflows in half precision"
 # category = "numerics"
 # kind = "eps-underflow-half"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["eps", "half", "optimizer"]
 # difficulty = "medium"
 # symptom = "Weights of the half-precision model are NaN after the first step; loss and gradients were finite."

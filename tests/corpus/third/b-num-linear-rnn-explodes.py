@@ -2,7 +2,8 @@
 # title = "Recurrence with spectral radius above one"
 # category = "vanishing-exploding"
 # kind = "exploding-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["A", "state", "normal_"]
 # difficulty = "medium"
 # symptom = "Loss and gradients grow exponentially with the sequence length; after one step they are inf/NaN."

@@ -2,7 +2,8 @@
 # title = "A completely padded sequence gives NaN in attention"
 # category = "numerics"
 # kind = "nonfinite-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["mask", "scores", "softmax"]
 # difficulty = "hard"
 # symptom = "Loss is finite because the row is excluded, but the gradients of all shared weights are NaN."

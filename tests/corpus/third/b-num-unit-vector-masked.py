@@ -2,7 +2,8 @@
 # title = "Unit vector of a standing agent is 0/0, hidden by masked_fill"
 # category = "numerics"
 # kind = "nonfinite-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["unit", "norm", "err"]
 # difficulty = "hard"
 # symptom = "NaN gradients in the first step although the loss is finite."

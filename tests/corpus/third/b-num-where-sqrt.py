@@ -2,7 +2,8 @@
 # title = "torch.where does not stop the NaN of the branch not taken"
 # category = "numerics"
 # kind = "nonfinite-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["stabilise", "where", "sqrt"]
 # difficulty = "hard"
 # symptom = "The loss is finite, gradients are NaN as soon as one rate is below -3/8; then all parameters."

@@ -2,7 +2,8 @@
 # title = "Learnable centres of the loss are not in the optimizer"
 # category = "optimizer-wiring"
 # kind = "parameters-not-in-optimizer"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["criterion", "centers"]
 # difficulty = "easy"
 # symptom = "Loss falls through the network only; the centres stay at their random start."

@@ -2,7 +2,8 @@
 # title = "One discriminator listed twice, the other never optimized"
 # category = "optimizer-wiring"
 # kind = "parameters-not-in-optimizer"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["mpd", "params_d", "opt_d"]
 # difficulty = "easy"
 # symptom = "Only a UserWarning about duplicate parameters; the period discriminator keeps its random weights."

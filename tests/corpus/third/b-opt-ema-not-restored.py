@@ -2,7 +2,8 @@
 # title = "EMA weights stay in the model after validation"
 # category = "optimizer-wiring"
 # kind = "parameters-overwritten-outside-optimizer"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["ema", "restore", "model"]
 # difficulty = "hard"
 # symptom = "Training is thrown back to the averaged weights after each validation; progress is slow, no message."

@@ -2,7 +2,8 @@
 # title = "Ensemble members in a plain list are not registered"
 # category = "optimizer-wiring"
 # kind = "unregistered-parameters"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["members"]
 # difficulty = "medium"
 # symptom = "Loss goes down a little (encoder and log_var learn), the five members never change."

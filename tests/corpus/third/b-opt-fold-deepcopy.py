@@ -2,7 +2,8 @@
 # title = "Fold model is a deepcopy, optimizer was built on the original"
 # category = "optimizer-wiring"
 # kind = "optimizer-holds-other-model"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["net", "opt", "base"]
 # difficulty = "medium"
 # symptom = "Every fold reports the untrained error; nothing is updated, no message."

@@ -2,7 +2,8 @@
 # title = "Frozen layers keep moving through momentum and weight decay"
 # category = "optimizer-wiring"
 # kind = "frozen-parameter-still-updated"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["encoder", "opt"]
 # difficulty = "hard"
 # symptom = "The encoder keeps changing after it has been frozen; silent."

@@ -2,7 +2,8 @@
 # title = "Discriminator phase steps the generator's optimizer"
 # category = "optimizer-wiring"
 # kind = "wrong-optimizer-stepped"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["optim_g", "optim_d", "disc"]
 # difficulty = "medium"
 # symptom = "Discriminator loss does not move from its initial value apart from noise of the samples; silent."

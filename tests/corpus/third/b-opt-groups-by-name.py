@@ -2,7 +2,8 @@
 # title = "Parameter groups by name leave out cls token, positions and layer scale"
 # category = "optimizer-wiring"
 # kind = "parameters-not-in-optimizer"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["cls_token", "pos_embed", "gamma"]
 # difficulty = "hard"
 # symptom = "Everything seems to train; cls_token, pos_embed and the layer-scale gammas never change."

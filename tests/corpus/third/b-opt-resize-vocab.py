@@ -2,7 +2,8 @@
 # title = "Vocabulary resized after the optimizer was built"
 # category = "optimizer-wiring"
 # kind = "optimizer-holds-stale-parameters"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["tok", "head", "opt", "trainer"]
 # difficulty = "medium"
 # symptom = "Second phase runs and the blocks train, but embedding and output layer keep their initial values for good; no message."

@@ -2,7 +2,8 @@
 # title = "Resumed optimizer state brings the final learning rate 0"
 # category = "optimizer-wiring"
 # kind = "learning-rate-zero"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["load_state_dict", "lr", "optimizer"]
 # difficulty = "hard"
 # symptom = "The second stage changes nothing: loss stays constant for a fixed batch; silent."

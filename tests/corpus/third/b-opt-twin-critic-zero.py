@@ -2,7 +2,8 @@
 # title = "Second critic's optimizer is never zeroed"
 # category = "optimizer-wiring"
 # kind = "missing-zero-grad"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["critic2_opt", "critic2", "q2"]
 # difficulty = "hard"
 # symptom = "Training looks plausible; gradients of the second critic are the sum over all updates so far."

@@ -2,7 +2,8 @@
 # title = "Backbone unfrozen by a callback, optimizer holds the head only"
 # category = "optimizer-wiring"
 # kind = "parameters-not-in-optimizer"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["backbone", "optimizer"]
 # difficulty = "hard"
 # symptom = "After epoch 2 the backbone requires grad and gets gradients, its weights never change."

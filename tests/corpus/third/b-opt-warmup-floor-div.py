@@ -2,7 +2,8 @@
 # title = "Integer division makes the warm-up factor zero"
 # category = "optimizer-wiring"
 # kind = "learning-rate-zero"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["warmup", "schedule", "lr"]
 # difficulty = "medium"
 # symptom = "All parameters stay exactly as initialised for the whole warm-up, which is the whole short run; gradients are fine."

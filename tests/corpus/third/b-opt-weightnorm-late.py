@@ -2,7 +2,8 @@
 # title = "Weight normalisation is applied after the optimizer was built"
 # category = "optimizer-wiring"
 # kind = "optimizer-holds-stale-parameters"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["weight_norm", "opt_d", "critic"]
 # difficulty = "hard"
 # symptom = "Biases of the critic train, its weights do not; silent."

@@ -2,7 +2,8 @@
 # title = "Both factors of the adapter start at zero"
 # category = "vanishing-exploding"
 # kind = "zero-init-no-gradient"
-# severity = "error"
+# severity = "warning"
+# severity_by_writer = "error"
 # names = ["down", "up", "adapter"]
 # difficulty = "medium"
 # symptom = "Fine-tuning has no effect: the adapter's gradients are exactly zero at every step."

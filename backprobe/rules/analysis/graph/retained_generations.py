@@ -165,12 +165,21 @@ def _makers(ends: Sequence[int], kept: Mapping[int | None, list[Tensor]], least:
 
 
 def _keeping_statements(record: Record, tensors: set[int]) -> list[int]:
-    """Return the statements that took such a tensor and gave none, `kept.append(loss)`; else where a name got it."""
+    """Return the statements that took such a tensor and gave none, `kept.append(loss)`.
+
+    Else those that raised an exception which left the function of such a tensor; else where a name at top level got it.
+    """
     takers = Counter(
         row.statement for row in record.operations if row.result == "other" and not tensors.isdisjoint(row.operands)
     )
     found = [site for site, times in takers.most_common(2) if times >= 2]
     if found:
         return found
+    sites = lookup(record).sites
+    makers = {sites[row.site].function for row in record.bindings if row.tensor in tensors}
+    left = Counter(row.site for row in record.raised if row.caught and row.site is not None)
+    raising = [site for site, times in left.most_common(2) if times >= 2 and sites[site].function in makers]
+    if raising:  # the traceback of a kept exception holds the frame, and the frame its values
+        return raising
     bound = Counter(row.site for row in record.bindings if row.tensor in tensors and row.function == "<module>")
     return [site for site, _times in bound.most_common(1)]

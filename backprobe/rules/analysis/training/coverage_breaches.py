@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.equal_rows import equal_rows
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
 from backprobe.rules.analysis.training.unreached_leaves import calls_of_modules, owners, site_of_cut, site_of_zero
@@ -58,7 +59,13 @@ def coverage_breaches(record: Record) -> tuple[Breach, ...]:
     if not steps(record):
         return ()
     found = (*_held_without_gradient(record), _not_held(record), _not_changed(record))
-    more = (_zero_gradient(record), _never_stepped(record), _idle_optimizer(record))
+    more = (
+        _zero_gradient(record),
+        _never_stepped(record),
+        _idle_optimizer(record),
+        _rows_equal(record),
+        _wrapper(record),
+    )
     return tuple(breach for breach in (*found, *more) if breach is not None)
 
 
@@ -280,4 +287,22 @@ def _idle_optimizer(record: Record) -> Breach | None:
     for (site, optimizer), times in found.items():
         if times >= _REPEATED:
             return Breach("idle-optimizer", site, tuple(sorted(leaves[optimizer])), optimizer)
+    return None
+
+
+def _rows_equal(record: Record) -> Breach | None:
+    """Weights of whose units each step changes all in the same way."""
+    found = equal_rows(record)
+    return Breach("rows-equal", next(iter(found.values())), tuple(found), None) if found else None
+
+
+def _wrapper(record: Record) -> Breach | None:
+    """A data-parallel wrapper that is never called, while what it wraps is trained: it averages no gradient."""
+    called = {call.module for call in record.module_calls}
+    for module in record.modules:
+        if "DataParallel" in module.cls and module.module not in called:
+            calls = [call for call in record.backward_calls if call.accumulate_grad and call.site is not None]
+            tensors = tuple(sorted(arrivals(record)))
+            if calls and calls[0].site is not None and tensors:
+                return Breach("wrapper-passed-by", calls[0].site, tensors, None)
     return None

@@ -1,0 +1,98 @@
+"""Each invariant says of a run that it holds, that it is broken, or why that cannot be known; and never two things at once."""
+
+import msgspec
+import pytest
+
+from backprobe.record import Record
+from backprobe.rules import RULES, judge
+from backprobe.rules.framework.checks import Check, is_invariant
+from backprobe.rules.testing import example, pages
+from backprobe.show.check_lines import checks_line
+
+INVARIANTS = [module for module in RULES if is_invariant(module)]
+NAMES = ["retention", "ledger", "coverage", "dependence", "integrity", "finite", "mode", "leaf"]
+
+
+def check_of(record: Record, name: str) -> Check:
+    return next(check for check in judge(record).checks if check.name == name)
+
+
+def test_there_are_eight_in_order_of_code() -> None:
+    assert [module.RULE.name for module in INVARIANTS] == [f"{name}-broken" for name in NAMES]
+
+
+@pytest.mark.parametrize("module", INVARIANTS, ids=lambda module: module.RULE.name)
+def test_the_example_breaks_it_and_its_repair_does_not(module, captured) -> None:
+    name = module.RULE.name.removesuffix("-broken")
+    broken = check_of(captured(example(module)[0]), name)
+    assert (broken.state, broken.findings, broken.why) == ("broken", (module.RULE.code,), "")
+    for section in pages(module).sections:
+        if section.title in {"Use instead", "Near miss"}:
+            check = check_of(captured(section.text), name)
+            assert check.state != "broken", section.text
+            assert (check.state == "unknown") == bool(check.why)
+            assert check.checked <= check.total
+
+
+@pytest.mark.parametrize("module", INVARIANTS, ids=lambda module: module.RULE.name)
+def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, captured, monkeypatch) -> None:
+    record = captured(example(module)[0])
+    (own,) = [finding for finding in judge(record).findings if finding.level != "note"]
+    code = f"{module.EXPLAINED_BY[0]}99"
+    named = msgspec.structs.replace(own.rule, code=code, name="stand-in")
+    rule = module.RULE.__class__(
+        name="stand-in", code=code, since="0", severity="warning", confidence="likely", fix="manual", needs=()
+    )
+
+    class StandIn:
+        RULE = rule
+
+        @staticmethod
+        def check(_record):
+            yield msgspec.structs.replace(own, rule=named)
+
+    judged = judge(record, rules=[*RULES, StandIn])
+    assert [finding.rule.code for finding in judged.findings if finding.level != "note"] == [code]
+    check = next(check for check in judged.checks if check.code == module.RULE.code)
+    assert (check.state, check.findings) == ("broken", (code,))
+
+
+def test_steps_that_were_not_recorded_are_not_counted_as_checked(captured) -> None:
+    source = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(40):
+    optimizer.zero_grad()
+    model(torch.randn(4, 3)).pow(2).mean().backward()
+    optimizer.step()
+"""
+    record = captured(source)
+    steps = tuple(msgspec.structs.replace(row, sampled=row.step < 10) for row in record.steps)
+    for name in ("coverage", "ledger", "retention", "finite"):
+        check = check_of(msgspec.structs.replace(record, steps=steps), name)
+        assert check.state == "holds"
+        assert 0 < check.checked <= 10 < check.total == 40, name
+
+
+def test_a_program_that_trains_nothing_has_unknown_invariants_with_their_reasons(captured) -> None:
+    checks = judge(captured("import torch\n\nprint(torch.ones(2).sum())\n")).checks
+    assert {check.state for check in checks} == {"unknown"}
+    assert all(check.why for check in checks)
+
+
+def test_the_line_says_what_held_what_broke_and_what_was_not_checked() -> None:
+    made = {"checked": 40, "total": 40, "unit": "steps"}
+    line = checks_line([
+        Check(name="coverage", code="BP953", state="holds", **made),
+        Check(name="ledger", code="BP952", state="holds", **made),
+        Check(name="finite", code="BP956", state="broken", findings=("BP501",), **made),
+        Check(name="mode", code="BP957", state="unknown", why="no evaluation", **made),
+    ])  # fmt: skip
+    assert line == (
+        "checked: coverage, ledger held in 40 of 40 steps; finite is broken: BP501; mode not checked: no evaluation"
+    )
+    assert checks_line([]) == ""
