@@ -68,7 +68,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.record.rows.series import steps_looked_at
-from backprobe.rules.analysis.training.coverage_breaches import Kind, coverage_breaches, steps
+from backprobe.rules.analysis.training.coverage_breaches import coverage_breaches
+from backprobe.rules.analysis.training.passed_over import Kind, steps
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
@@ -127,8 +128,12 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "The rows of `{name}` are equal here and stay equal: all its units compute and learn the same.",
         "Draw the initial values at random.",
     ),
+    "nothing-trained": (
+        "No step of the optimizer ever finds a gradient: nothing is trained.",
+        "Check which parameters it holds, and whether they require grad.",
+    ),
     "wrapper-passed-by": (
-        "A data-parallel wrapper is never called: this backward call averages no gradient over the replicas.",
+        "The loss goes past the data-parallel wrapper, which is never called: no gradient is averaged over replicas.",
         "Call the wrapper, not the module inside.",
     ),
 }
@@ -138,7 +143,8 @@ def check(record: Record) -> Iterator[Finding]:
     """Yield a finding for each kind of leaf that training passes over."""
     names = parameters(record)
     for breach in coverage_breaches(record):
-        name = names.get(breach.tensors[0]) or f"tensor {breach.tensors[0]}"
+        first = breach.tensors[0] if breach.tensors else None
+        name = "" if first is None else names.get(first) or f"tensor {first}"
         seen, advice = (line.format(name=name) for line in _WORDS[breach.kind])
         counted = f"{len(breach.tensors)} parameters are concerned." if len(breach.tensors) > 1 else ""
         yield told(

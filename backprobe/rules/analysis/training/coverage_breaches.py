@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.gradients.grad_ledger import sources_of_calls
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.training.equal_rows import equal_rows
+from backprobe.rules.analysis.training.lost_updates import find_equal_rows, find_unchanged, find_zero_gradients
+from backprobe.rules.analysis.training.passed_over import REPEATED, Breach, Kind, arrivals, steps
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
-from backprobe.rules.analysis.training.unreached_leaves import calls_of_modules, owners, site_of_cut, site_of_zero
+from backprobe.rules.analysis.training.unreached_leaves import calls_of_modules, owners, site_of_cut
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, Module, Optimizer, OptimizerEvent, Record, Statistics
-
-Kind = Literal[
-    "frozen",
-    "never-called",
-    "no-gradient",
-    "not-held",
-    "not-changed",
-    "zero-gradient",
-    "never-stepped",
-    "idle-optimizer",
-]
-
-_REPEATED: Final = 2
-"""Steps in which a breach must be seen."""
-
-_SMALLEST_CHANGE: Final = 1e-4
-"""Share of a parameter's norm that learning rate times gradient must exceed before an equal value is a breach.
-Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
-
-_MANY: Final = 5
-"""Steps with a zero gradient from which on it is a breach and no note: a start at a stationary point is left sooner."""
-
-
-class Breach(NamedTuple):
-    """What training passes over.
-
-    Attributes:
-        site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
-        may_be_meant: A correct program can look like this: the finding is a note.
-    """
-
-    kind: Kind
-    site: int
-    tensors: tuple[int, ...]
-    optimizer: int | None
-    may_be_meant: bool = False
+    from backprobe.record import Optimizer, Record
 
 
 @table
@@ -58,31 +24,10 @@ def coverage_breaches(record: Record) -> tuple[Breach, ...]:
     """Return the breaches of a run with optimizer steps, one at most for each kind."""
     if not steps(record):
         return ()
-    found = (*_held_without_gradient(record), _not_held(record), _not_changed(record))
-    more = (
-        _zero_gradient(record),
-        _never_stepped(record),
-        _idle_optimizer(record),
-        _rows_equal(record),
-        _wrapper(record),
-    )
-    return tuple(breach for breach in (*found, *more) if breach is not None)
-
-
-@table
-def steps(record: Record) -> tuple[OptimizerEvent, ...]:
-    """Return the optimizer steps in order."""
-    return tuple(event for event in record.optimizer_events if event.kind == "step")
-
-
-@table
-def arrivals(record: Record) -> Mapping[int, list[LeafGrad]]:
-    """Return the gradients that backward calls brought, by leaf."""
-    found: defaultdict[int, list[LeafGrad]] = defaultdict(list)
-    for row in record.leaf_grads:
-        if row.call is not None and row.kind != "untouched":
-            found[row.tensor].append(row)
-    return found
+    of_optimizers = (_not_held, _never_stepped, _idle_optimizer, _wrapper, _nothing_trained)
+    of_values = (find_unchanged, find_zero_gradients, find_equal_rows)
+    found = [*_held_without_gradient(record), *(check(record) for check in (*of_optimizers, *of_values))]
+    return tuple(breach for breach in found if breach is not None)
 
 
 def _held_without_gradient(record: Record) -> Iterator[Breach | None]:
@@ -91,33 +36,41 @@ def _held_without_gradient(record: Record) -> Iterator[Breach | None]:
     frozen: list[int] = []
     others: defaultdict[Kind, list[int]] = defaultdict(list)
     holder: Optimizer | None = None
+    has_own_rate = False
     for optimizer in record.optimizers:
         events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
-        if len(events) < _REPEATED or not any(event.with_grad for event in events):
+        if len(events) < REPEATED or not any(event.with_grad for event in events):
             continue
-        for group in _groups(optimizer):
+        for number, group in _groups(optimizer).items():
             without = [tensor for tensor in group if not arrivals(record).get(tensor) and tensor not in assigned]
             if without:
                 holder = holder or optimizer
             still = [tensor for tensor in without if _is_frozen(record, tensor, events[0].moment)]
             if still and len(still) == len(group):
                 frozen += still
+                has_own_rate = has_own_rate or _has_own_rate(optimizer, number)
             for tensor in without:
                 if tensor not in still:
                     module = owners(record).get(tensor)
                     is_called = module is None or calls_of_modules(record).get(module.module)
                     others["no-gradient" if is_called else "never-called"].append(tensor)
     if holder is not None:
-        yield _frozen(record, holder, frozen)
+        yield _frozen(record, holder, frozen, may_be_meant=not has_own_rate)
         for kind, tensors in others.items():
             yield _without_gradient(record, holder, kind, tensors)
 
 
-def _groups(optimizer: Optimizer) -> list[list[int]]:
+def _groups(optimizer: Optimizer) -> Mapping[int, list[int]]:
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for row in optimizer.tensors:
         groups[row.group].append(row.tensor)
-    return list(groups.values())
+    return groups
+
+
+def _has_own_rate(optimizer: Optimizer, group: int) -> bool:
+    """The program gave the group a learning rate that no other group has: it is meant to be trained."""
+    rates = optimizer.learning_rates
+    return group < len(rates) and len(rates) > 1 and rates.count(rates[group]) == 1
 
 
 def _is_frozen(record: Record, tensor: int, since: int) -> bool:
@@ -127,14 +80,20 @@ def _is_frozen(record: Record, tensor: int, since: int) -> bool:
     return first is not None and not first.requires_grad and not any(row.requires_grad for row in later)
 
 
-def _frozen(record: Record, optimizer: Optimizer, tensors: Sequence[int]) -> Breach | None:
+def _frozen(record: Record, optimizer: Optimizer, tensors: Sequence[int], *, may_be_meant: bool) -> Breach | None:
+    site = _site_of_freeze(record, tensors[0]) if tensors else None
     if not tensors:
         return None
+    site = optimizer.site if site is None else site
+    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer, may_be_meant)
+
+
+def _site_of_freeze(record: Record, tensor: int) -> int | None:
+    """Return the statement after which a leaf was first seen not to require grad."""
     index = lookup(record)
-    first = next((row for row in index.snapshots_of[tensors[0]] if not row.requires_grad), None)
+    first = next((row for row in index.snapshots_of[tensor] if not row.requires_grad), None)
     moment = None if first is None else index.moments.get(first.moment)
-    site = optimizer.site if moment is None or moment.site is None else moment.site
-    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer, may_be_meant=True)
+    return None if moment is None else moment.site
 
 
 def _without_gradient(record: Record, optimizer: Optimizer, kind: Kind, tensors: Sequence[int]) -> Breach | None:
@@ -157,13 +116,7 @@ def _not_held(record: Record) -> Breach | None:
         history = lookup(record).snapshots_of[tensor]
         times = {step_of(record, row.moment) for row in rows if row.moment <= first or row.moment < last}
         is_held = not stepping.isdisjoint(in_optimizers(record).get(tensor, ()))
-        if (
-            len(times) >= _REPEATED
-            and not is_held
-            and tensor not in written | asked
-            and history
-            and history[-1].is_leaf
-        ):
+        if len(times) >= REPEATED and not is_held and tensor not in written | asked and history and history[-1].is_leaf:
             found.append(tensor)
     site = record.optimizers[-1].site if record.optimizers else None
     if not found or site is None:
@@ -192,70 +145,6 @@ def _roots_of_parameters(record: Record) -> Mapping[int, str]:
     }
 
 
-def _not_changed(record: Record) -> Breach | None:
-    """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
-    found: list[int] = []
-    for optimizer in record.optimizers:
-        for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
-            events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
-            equal = [
-                same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None
-            ]
-            if len(equal) >= _REPEATED and (all(equal[-_REPEATED:]) or all(equal[:_REPEATED])):
-                found.append(row.tensor)
-    if not found:
-        return None
-    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
-    site = loads[0] if loads and loads[0] is not None else record.optimizers[-1].site
-    return None if site is None else Breach("not-changed", site, tuple(found), record.optimizers[-1].optimizer)
-
-
-def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
-    """Return whether a step left the values as they were; None if not measured, or if the step was too small."""
-    before, after = state_at(record, tensor, step.moment - 1), state_at(record, tensor, step.moment)
-    if before is None or after is None or after.moment != step.moment or before.grad != "present":
-        return None
-    history = lookup(record).snapshots_of[tensor]
-    old = next((row.value for row in reversed(history) if row.moment < step.moment and row.value), None)
-    gradient, new = before.grad_stats, after.value
-    if old is None or new is None or gradient is None or not old.norm or not gradient.norm:
-        return None
-    rate = step.learning_rates[min(group, len(step.learning_rates) - 1)] if step.learning_rates else 0
-    if rate and rate * gradient.norm <= _SMALLEST_CHANGE * old.norm:
-        return None
-    return _numbers(old) == _numbers(new)
-
-
-def _numbers(measured: Statistics) -> tuple[float | None, ...]:
-    return measured.norm, measured.sum, measured.min, measured.max
-
-
-def _zero_gradient(record: Record) -> Breach | None:
-    """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
-    found: dict[int, int] = {}
-    for tensor in arrivals(record):
-        measured = [
-            (row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"
-        ]
-        rows = [(moment, stats) for moment, stats in measured if stats is not None]
-        times = len({step_of(record, moment) for moment, _stats in rows})
-        is_zero = all(stats.counted and stats.zeros == stats.counted for _moment, stats in rows)
-        if in_optimizers(record).get(tensor) and is_zero and times >= _REPEATED:
-            found[tensor] = times
-    site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
-    if site is None:
-        return None
-    whole = [
-        module for tensor in found if (module := owners(record).get(tensor)) is not None and _is_within(module, found)
-    ]
-    may_be_meant = not whole or max(found.values()) < _MANY  # the gradient of one bias alone may be zero by the formula
-    return Breach("zero-gradient", site, tuple(found), None, may_be_meant=may_be_meant)
-
-
-def _is_within(module: Module, tensors: Container[int]) -> bool:
-    return all(row.tensor is None or row.tensor in tensors for row in module.parameters)
-
-
 def _never_stepped(record: Record) -> Breach | None:
     """An optimizer whose leaves get gradients in several steps of others, and that never steps."""
     stepping = {event.optimizer for event in steps(record)}
@@ -265,7 +154,7 @@ def _never_stepped(record: Record) -> Breach | None:
         tensors = [
             row.tensor
             for row in optimizer.tensors
-            if len({step_of(record, got.moment) for got in arrivals(record).get(row.tensor, ())}) >= _REPEATED
+            if len({step_of(record, got.moment) for got in arrivals(record).get(row.tensor, ())}) >= REPEATED
             and stepping.isdisjoint(in_optimizers(record).get(row.tensor, ()))
         ]
         site = arrivals(record)[tensors[0]][0].site if tensors else None
@@ -285,15 +174,9 @@ def _idle_optimizer(record: Record) -> Breach | None:
         if is_idle and event.site is not None and any(own & leaves.get(other or 0, set()) for other in stepping):
             found[event.site, event.optimizer or 0] += 1
     for (site, optimizer), times in found.items():
-        if times >= _REPEATED:
+        if times >= REPEATED:
             return Breach("idle-optimizer", site, tuple(sorted(leaves[optimizer])), optimizer)
     return None
-
-
-def _rows_equal(record: Record) -> Breach | None:
-    """Weights of whose units each step changes all in the same way."""
-    found = equal_rows(record)
-    return Breach("rows-equal", next(iter(found.values())), tuple(found), None) if found else None
 
 
 def _wrapper(record: Record) -> Breach | None:
@@ -301,8 +184,24 @@ def _wrapper(record: Record) -> Breach | None:
     called = {call.module for call in record.module_calls}
     for module in record.modules:
         if "DataParallel" in module.cls and module.module not in called:
-            calls = [call for call in record.backward_calls if call.accumulate_grad and call.site is not None]
+            calls = [call for call in record.backward_calls if call.accumulate_grad]
+            source = sources_of_calls(record)[calls[0].call] if calls else None
+            site = None if source is None else source.root_site if source.root_site is not None else source.call_site
             tensors = tuple(sorted(arrivals(record)))
-            if calls and calls[0].site is not None and tensors:
-                return Breach("wrapper-passed-by", calls[0].site, tensors, None)
+            if site is not None and tensors:
+                return Breach("wrapper-passed-by", site, tensors, None)
     return None
+
+
+def _nothing_trained(record: Record) -> Breach | None:
+    """Optimizers that step again and again, of which none ever found a gradient."""
+    if len(steps(record)) < REPEATED or any(event.with_grad for event in steps(record)):
+        return None
+    holder = next((row for row in record.optimizers if row.optimizer == steps(record)[0].optimizer), None)
+    if holder is None:
+        return None
+    tensors = tuple(row.tensor for row in holder.tensors)
+    frozen = [tensor for tensor in tensors if _is_frozen(record, tensor, steps(record)[0].moment)]
+    site = _site_of_freeze(record, frozen[0]) if frozen and len(frozen) == len(tensors) else None
+    site = holder.site if site is None else site
+    return None if site is None else Breach("nothing-trained", site, tensors, holder.optimizer)

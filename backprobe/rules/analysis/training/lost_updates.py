@@ -1,0 +1,101 @@
+"""Leaves that steps do not change as they should: equal values, gradients of zero, rows that stay equal."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.equal_rows import equal_rows
+from backprobe.rules.analysis.training.passed_over import REPEATED, Breach, arrivals, steps
+from backprobe.rules.analysis.training.steps import state_at, step_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.unreached_leaves import owners, site_of_zero
+
+if TYPE_CHECKING:
+    from backprobe.record import Module, OptimizerEvent, Record, Statistics
+
+_SMALLEST_CHANGE: Final = 1e-4
+"""Share of a parameter's norm that learning rate times gradient must exceed before an equal value is a breach.
+Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
+
+
+_MANY: Final = 5
+"""Steps with a zero gradient from which on it is a breach and no note: a start at a stationary point is left sooner."""
+
+
+def find_unchanged(record: Record) -> Breach | None:
+    """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
+    found: list[int] = []
+    for optimizer in record.optimizers:
+        for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
+            events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
+            equal = [
+                same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None
+            ]
+            if len(equal) >= REPEATED and (all(equal[-REPEATED:]) or all(equal[:REPEATED])):
+                found.append(row.tensor)
+    if not found:
+        return None
+    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
+    site = loads[0] if loads and loads[0] is not None else record.optimizers[-1].site
+    return None if site is None else Breach("not-changed", site, tuple(found), record.optimizers[-1].optimizer)
+
+
+def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
+    """Return whether a step left the values as they were; None if not measured, or if the step was too small."""
+    before = state_at(record, tensor, step.moment - 1)
+    history = lookup(record).snapshots_of[tensor]
+    old = next((row.value for row in reversed(history) if row.moment < step.moment and row.value), None)
+    following = next((event.moment for event in steps(record) if event.moment > step.moment), None)
+    new = next(
+        (
+            row.value
+            for row in history
+            if row.moment >= step.moment and row.value and (following is None or row.moment < following)
+        ),
+        None,
+    )
+    if before is None or before.grad != "present" or before.grad_stats is None or old is None or new is None:
+        return None
+    rate = step.learning_rates[min(group, len(step.learning_rates) - 1)] if step.learning_rates else 0
+    gradient = before.grad_stats.norm
+    if not old.norm or not gradient or (rate and rate * gradient <= _SMALLEST_CHANGE * old.norm):
+        return None
+    return _numbers(old) == _numbers(new)
+
+
+def _numbers(measured: Statistics) -> tuple[float | None, ...]:
+    return measured.norm, measured.sum, measured.min, measured.max
+
+
+def find_zero_gradients(record: Record) -> Breach | None:
+    """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
+    found: dict[int, int] = {}
+    for tensor in arrivals(record):
+        measured = [
+            (row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"
+        ]
+        rows = [(moment, stats) for moment, stats in measured if stats is not None]
+        times = len({step_of(record, moment) for moment, _stats in rows})
+        is_zero = all(stats.counted and stats.zeros == stats.counted for _moment, stats in rows)
+        if in_optimizers(record).get(tensor) and is_zero and times >= REPEATED:
+            found[tensor] = times
+    site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
+    if site is None:
+        return None
+    whole = [
+        module for tensor in found if (module := owners(record).get(tensor)) is not None and _is_within(module, found)
+    ]
+    may_be_meant = not whole or max(found.values()) < _MANY  # the gradient of one bias alone may be zero by the formula
+    return Breach("zero-gradient", site, tuple(found), None, may_be_meant=may_be_meant)
+
+
+def _is_within(module: Module, tensors: Container[int]) -> bool:
+    return all(row.tensor is None or row.tensor in tensors for row in module.parameters)
+
+
+def find_equal_rows(record: Record) -> Breach | None:
+    """Weights of whose units each step changes all in the same way."""
+    found = equal_rows(record)
+    return Breach("rows-equal", next(iter(found.values())), tuple(found), None) if found else None

@@ -1,0 +1,61 @@
+"""What training passes over, and the steps and gradients by which that is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import LeafGrad, OptimizerEvent, Record
+
+Kind = Literal[
+    "frozen",
+    "never-called",
+    "no-gradient",
+    "not-held",
+    "not-changed",
+    "zero-gradient",
+    "never-stepped",
+    "idle-optimizer",
+    "rows-equal",
+    "wrapper-passed-by",
+    "nothing-trained",
+]
+
+
+REPEATED: Final = 2
+"""Steps in which a breach must be seen."""
+
+
+class Breach(NamedTuple):
+    """What training passes over.
+
+    Attributes:
+        site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
+        may_be_meant: A correct program can look like this: the finding is a note.
+    """
+
+    kind: Kind
+    site: int
+    tensors: tuple[int, ...]
+    optimizer: int | None
+    may_be_meant: bool = False
+
+
+@table
+def steps(record: Record) -> tuple[OptimizerEvent, ...]:
+    """Return the optimizer steps in order."""
+    return tuple(event for event in record.optimizer_events if event.kind == "step")
+
+
+@table
+def arrivals(record: Record) -> Mapping[int, list[LeafGrad]]:
+    """Return the gradients that backward calls brought, by leaf."""
+    found: defaultdict[int, list[LeafGrad]] = defaultdict(list)
+    for row in record.leaf_grads:
+        if row.call is not None and row.kind != "untouched":
+            found[row.tensor].append(row)
+    return found
