@@ -87,6 +87,8 @@ class Reports:
         if told.verdict == "agrees" and ids & segment.read:
             self.unseen |= ids
             return Judged(why="its value was taken out of it before, by `.data` or `detach()`")
+        if told.verdict == "agrees" and told.explained_by is None:
+            told.explained_by = _sum_of_calls(segment, one)
         return told
 
     def _common(self, found: Sequence[tuple[Measured, Judged]]) -> None:
@@ -161,6 +163,15 @@ def note_call(recorder: Recorder, segment: Segment, outputs: Any, gradients: Any
     place = place_of(frame, recorder.sites.is_user_file)
     with torch.no_grad(), without_torch_function():
         segment.enter(outputs, gradients, inputs, scale, optimizers.told, place)
+
+
+def _sum_of_calls(segment: Segment, one: Measured) -> str | None:
+    """Which lines' backward calls a gradient adds up; None for those of one line."""
+    calls = zip(segment.lines[one.since :], one.added[one.since :], strict=False)
+    lines = sorted({line for (filename, line), added in calls if added and filename})
+    if len(lines) < 2:
+        return None
+    return f"it is the sum of the backward calls in lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
 
 
 def _why_not(segment: Segment) -> str | None:
