@@ -109,7 +109,7 @@ class Reports:
         site = result.site if result.place is None else recorder.sites.at_line(*result.place)
         return GradientCheck(
             n=self._next, tensor=numbers[0], tensors=known if len(numbers) > 1 else (),
-            step=recorder.moments.steps, optimizer=recorder.optimizers.number_of(optimizer),
+            step=self._steps_before(optimizer), optimizer=recorder.optimizers.number_of(optimizer),
             moment=recorder.moments.now(), verdict=result.verdict, numeric=_finite(result.numeric),
             numeric_wide=_finite(result.coarse), frozen=_finite(result.frozen), arrived=_finite(result.arrived),
             used=_finite(result.used), tolerance=_finite(result.tolerance), factor=_finite(result.factor),
@@ -128,9 +128,13 @@ class Reports:
             row = GradientCheck(
                 n=self._next, tensor=None if leaf is None else self._number(leaf),
                 optimizer=self._recorder.optimizers.number_of(optimizer), moment=self._recorder.moments.now(),
-                step=self._recorder.moments.steps, why=cut(why),
+                step=self._steps_before(optimizer), why=cut(why),
             )  # fmt: skip
             self._add(row)
+
+    def _steps_before(self, optimizer: Any) -> int:
+        """Steps that an optimizer finished before the one that begins, which is counted already."""
+        return max(0, self._recorder.optimizers.steps_of(optimizer) - 1)
 
     def _number(self, leaf: torch.Tensor) -> int | None:
         known = self._recorder.tensors.find(leaf)
