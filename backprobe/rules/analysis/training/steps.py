@@ -19,16 +19,23 @@ def training_step_of(record: Record, moment: int) -> int:
     """
     rows = _steps_by_moment(record)
     at = bisect_right(rows, (moment, _LAST)) - 1
-    return rows[at][1] if at >= 0 else step_of(record, moment)
+    if at < 0:
+        return step_of(record, moment)
+    _first, step, last = rows[at]
+    return step if moment <= last else step + 1
 
 
 _LAST: Final = 1 << 60
 
 
 @table
-def _steps_by_moment(record: Record) -> list[tuple[int, int]]:
-    """The first moment and the number of each step that has moments, in order."""
-    return sorted((row.first_moment, row.step) for row in record.steps if row.first_moment is not None)
+def _steps_by_moment(record: Record) -> list[tuple[int, int, int]]:
+    """The first moment, the number and the last moment of each step that has moments, in order."""
+    return sorted(
+        (row.first_moment, row.step, row.last_moment)
+        for row in record.steps
+        if row.first_moment is not None and row.last_moment is not None
+    )
 
 
 def step_of(record: Record, moment: int) -> int:
