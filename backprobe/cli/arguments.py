@@ -1,9 +1,13 @@
-"""What commands are added to: argparse has the type, but no public name for it."""
+"""What commands share: the type of what they are added to, of which argparse has no public name; a run's id."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any, Protocol
+import re
+from typing import Any, Final, Protocol
+
+RUN: Final = re.compile("run_[0-7][0-9A-HJKMNP-TV-Z]{25}")
+"""The id of a run: a ULID behind its prefix."""
 
 
 class Subparsers(Protocol):

@@ -74,17 +74,28 @@ def is_wrong(row: GradientCheck) -> bool:
 def verdict_text(record: Record, row: GradientCheck) -> str:
     """The verdict in words, with what explains it."""
     if row.verdict == "agrees":
-        return "agrees: beside the loss, both are rounding" if _is_rounding(row) else "agrees"
+        if _is_rounding(row):
+            return "agrees: beside the loss, both are rounding"
+        return "agrees" if row.explained_by is None else f"agrees; {plain(row.explained_by)}"
     if row.verdict == "not-checked":
         return f"not checked: {plain(row.why or 'no reason is known')}"
     if row.verdict == "rough":
         return "rough: the loss is not smooth here, so that nothing is said"
     head = {"cut": "cut", "differs": "differs", "factor": f"differs by the factor {row.factor or 0:.4g}"}[row.verdict]
     why = plain(row.explained_by or "nothing explains it")
+    if _is_as_cut(row):
+        return f"agrees; {why}"
     if row.cause is not None:
         why = _CAUSES[row.cause].format(function=plain(row.function or "a Function"), explained=why)
         why += "" if row.site is None or row.cause == "cut" else f", line {line_of(record, row.site)}"
     return f"{head}: {why}"
+
+
+def _is_as_cut(row: GradientCheck) -> bool:
+    """What is used is the derivative along the paths that the program leaves open, and it says which it shuts."""
+    if row.verdict != "differs" or row.cause is not None or not row.cuts or None in (row.frozen, row.used):
+        return False
+    return abs((row.frozen or 0.0) - (row.used or 0.0)) <= (row.tolerance or 0.0)
 
 
 def _is_rounding(row: GradientCheck) -> bool:

@@ -71,6 +71,11 @@ def tensor_rows(record: Record) -> list[TensorRow]:
     ]
 
 
+def count_of_tensors(record: Record) -> int:
+    """How many tensors a record is said to have: those with a name and a state, each execution of a line on its own."""
+    return sum(row.times for row in tensor_rows(record))
+
+
 def _apart(index: Lookup, group: list[int]) -> list[list[int]]:
     """Parameters that live side by side to the end are as many, though they are called the same."""
     alive = [one for one in group if index.tensors[one].fqn is not None and index.tensors[one].died is None]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
@@ -26,7 +26,7 @@ from store.runs.model import FindingCounts, RunKey, RunRow, Status
 from store.runs.rank_labels import TOGETHER_SECONDS, place_of
 from store.runs.reading.run_filter import labelled
 from store.runs.reading.run_rows import SELECT_RUN, run_row
-from store.tables import finding, run, step
+from store.tables import finding, moment, optimizer_event, run, step
 
 MOST_RANKS: Final = 1024
 """Told of one job."""
@@ -65,7 +65,7 @@ class RankRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankNorm:
-    """The norm of all gradients of a rank at one step, after its backward call; null: not measured."""
+    """The norm of all gradients of a rank at one step, before clipping where that differs; null: not measured."""
 
     rank: int
     grad_norm: float | None
@@ -75,11 +75,28 @@ class RankNorm:
 class NormDifference:
     """The first step at which gradient norms of two ranks differ by more than one part in a thousand.
 
-    Under DDP they are equal. Ranks of FSDP hold parts of the gradients, so that theirs differ rightly.
+    Where gradients are clipped, the norms before that are compared too. A norm that is not finite differs from one that
+    is, and from no other that is not. Under DDP they are equal. Ranks of FSDP hold parts of the gradients, so that
+    theirs differ rightly.
     """
 
     step: int
     norms: list[RankNorm]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonFiniteStart:
+    """Where NaN or an infinity began: the first step that has one, and the ranks that had it in that step.
+
+    A loss is each rank's own; a gradient that is not finite is so on all ranks as soon as DDP has added it up.
+
+    Attributes:
+        of: What was not finite first: the loss, or the gradients' norm.
+    """
+
+    step: int
+    of: Literal["loss", "grad_norm"]
+    ranks: list[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +125,7 @@ class RankComparison:
         world_size: Processes of the job.
         missing: Ranks of which there is no run: they were not recorded, or have not reported. The first 1,024.
         first_difference: null: no step's norms differ.
+        first_nonfinite: Where NaN or an infinity began; null: all losses and norms are finite.
         findings: That some ranks have and others do not, worst first, the first 100.
     """
 
@@ -117,6 +135,7 @@ class RankComparison:
     missing: list[int]
     items: list[RankRow]
     first_difference: NormDifference | None
+    first_nonfinite: NonFiniteStart | None
     findings: list[PartialFinding]
 
 
@@ -136,6 +155,7 @@ def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
         missing=[rank for rank in range(min(world_size, MOST_RANKS)) if rank not in found],
         items=_rows(transaction, found, keys),
         first_difference=_first_difference(transaction, keys),
+        first_nonfinite=_first_nonfinite(transaction, keys),
         findings=_partial_findings(transaction, {rank: keys[rank] for rank in keys if _is_judged(found[rank])}),
     )
 
@@ -209,28 +229,68 @@ def _rows(transaction: Transaction, found: Mapping[int, RunRow], keys: Mapping[i
     return rows
 
 
+def _is_finite(value: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """A measured value is a number. SQLite has NaN as text, and each database spells infinity in its way."""
+    return sa.cast(value, sa.Text).not_in(("NaN", "Infinity", "-Infinity", "Inf", "-Inf"))
+
+
 def _first_difference(transaction: Transaction, keys: Mapping[int, RunKey]) -> NormDifference | None:
-    least, most = sa.func.min(step.c.grad_norm), sa.func.max(step.c.grad_norm)
+    """The first one of the norms before clipping and of those of the steps; before clipping if both begin there."""
+    found = [_first_of(transaction, keys, of) for of in (_norms_before_clipping(keys), _norms_of_steps(keys))]
+    return min((one for one in found if one is not None), key=lambda one: one.step, default=None)
+
+
+def _norms_of_steps(keys: Mapping[int, RunKey]) -> sa.Subquery:
+    """The norm of each step that has one: after clipping, where the step was captured in full."""
+    query = sa.select(step.c.run_id, step.c.step, step.c.grad_norm.label("norm"))
+    return query.where(_its(step, keys), step.c.grad_norm.is_not(None)).subquery()
+
+
+def _norms_before_clipping(keys: Mapping[int, RunKey]) -> sa.Subquery:
+    """What clipping found: gradients that were clipped to one norm are equal in it whatever they were."""
+    event, at = optimizer_event.c, moment.c
+    same = sa.and_(event.part == at.part, event.run_id == at.run_id, event.attempt == at.attempt)
+    query = sa.select(event.run_id, at.step, sa.func.max(event.total_norm).label("norm"))
+    query = query.join_from(optimizer_event, moment, sa.and_(same, event.moment == at.moment))
+    query = query.where(_its(optimizer_event, keys), event.kind == "clip_grad_norm", event.total_norm.is_not(None))
+    return query.group_by(event.run_id, at.step).subquery()
+
+
+def _first_of(transaction: Transaction, keys: Mapping[int, RunKey], norms: sa.Subquery) -> NormDifference | None:
+    """The first step at which finite norms differ, or some ranks have a finite one and others have not."""
+    norm, finite = norms.c.norm, _is_finite(norms.c.norm)
+    least, most = sa.func.min(norm).filter(finite), sa.func.max(norm).filter(finite)
+    numbers = sa.func.count().filter(finite)
     query = (
-        sa.select(step.c.step)
-        .where(_its(step, keys), step.c.grad_norm.is_not(None))
-        .group_by(step.c.step)
-        .having(most > least * (1.0 + TOLERANCE))
-        .order_by(step.c.step)
+        sa.select(norms.c.step)
+        .group_by(norms.c.step)
+        .having(sa.or_(most > least * (1.0 + TOLERANCE), sa.and_(numbers > 0, numbers < sa.func.count())))
+        .order_by(norms.c.step)
         .limit(1)
     )
-    at = transaction.execute(query).scalar()
-    if at is None:
+    first = transaction.execute(query).scalar()
+    if first is None:
         return None
-    norms: dict[int, float | None] = {
-        row.run_id: row.grad_norm
-        for row in transaction.execute(
-            sa.select(step.c.run_id, step.c.grad_norm).where(_its(step, keys), step.c.step == at)
-        )
-    }
+    rows = transaction.execute(sa.select(norms.c.run_id, norm).where(norms.c.step == first))
+    by_run: dict[int, float | None] = {row.run_id: row.norm for row in rows}
     return NormDifference(
-        step=at, norms=[RankNorm(rank=rank, grad_norm=norms.get(key.run_id)) for rank, key in keys.items()]
+        step=first, norms=[RankNorm(rank=rank, grad_norm=by_run.get(key.run_id)) for rank, key in keys.items()]
     )
+
+
+def _first_nonfinite(transaction: Transaction, keys: Mapping[int, RunKey]) -> NonFiniteStart | None:
+    """The first step with a loss or a norm that is not finite, and the ranks that have it; of both the loss."""
+    rank_of = {key.run_id: rank for rank, key in keys.items()}
+    found: list[NonFiniteStart] = []
+    columns: tuple[tuple[Literal["loss", "grad_norm"], sa.Column[Any]], ...]
+    columns = ("loss", step.c.loss), ("grad_norm", step.c.grad_norm)
+    for of, value in columns:
+        is_odd = sa.and_(_its(step, keys), value.is_not(None), sa.not_(_is_finite(value)))
+        first = transaction.execute(sa.select(sa.func.min(step.c.step)).where(is_odd)).scalar()
+        if first is not None:
+            runs = transaction.execute(sa.select(step.c.run_id).where(is_odd, step.c.step == first)).scalars()
+            found.append(NonFiniteStart(step=first, of=of, ranks=sorted(rank_of[one] for one in runs)))
+    return min(found, key=lambda one: one.step, default=None)
 
 
 def _partial_findings(transaction: Transaction, keys: Mapping[int, RunKey]) -> list[PartialFinding]:

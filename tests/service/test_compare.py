@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from service.run_comparison import align, diffs
-from store.queries.history.alignment import PlacedTensor
+from backprobe.show.run_comparison import PlacedTensor, align, diffs
 
 
 def placed(number, name="h", line=1, **more):
@@ -65,19 +64,32 @@ def test_a_parameter_is_known_by_its_fqn_whatever_its_line():
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        (1.0, 9.9, False), (1.0, 10.1, True), (10.1, 1.0, True), (0.0, 0.0, False), (0.0, 1e-9, True),
-        (None, 1.0, True), (None, None, False), (float("nan"), 1.0, True), (float("nan"), float("inf"), False),
+        (1.0, 1.0005, False), (1.0, 1.002, True), (1.002, 1.0, True), (0.0, 0.0, False), (0.0, 1e-9, True),
+        (None, 1.0, True), (None, None, False), (float("nan"), 1.0, True), (float("nan"), float("inf"), True),
+        (float("nan"), float("nan"), False),
     ],
 )  # fmt: skip
-def test_a_norm_is_told_beyond_a_factor_of_ten(before, after, told):
-    (pair,) = align([placed(0, grad_norm=before)], [placed(0, grad_norm=after)], LINES, LINES).pairs
-    assert pair.changed == (("grad_norm",) if told else ())
+@pytest.mark.parametrize("norm", ["grad_norm", "value_norm"])
+def test_a_norm_is_told_beyond_rounding(before, after, told, norm):
+    (pair,) = align([placed(0, **{norm: before})], [placed(0, **{norm: after})], LINES, LINES).pairs
+    assert pair.changed == ((norm,) if told else ())
 
 
 def test_the_diff_names_files_that_came_and_went():
-    found = diffs({"a.py": "x\n", "same.py": "1\n"}, {"b.py": "y\n", "same.py": "1\n"})
-    assert [(one["path"], one["in_a"], one["in_b"]) for one in found] == [("a.py", True, False), ("b.py", False, True)]
+    found = diffs({"a.py": "x\n", "c.py": "2\n", "same.py": "1\n"}, {"b.py": "y\n", "same.py": "1\n"})
+    assert [(one["path"], one["in_a"], one["in_b"]) for one in found] == [
+        ("a.py", True, False), ("b.py", False, True), ("c.py", True, False),
+    ]  # fmt: skip
     assert found[0]["diff"].splitlines()[-1] == "-x"
+
+
+def test_a_file_with_another_name_is_known_by_its_text_or_as_the_only_other():
+    same = diffs({"a.py": "x\n", "c.py": "2\n"}, {"b.py": "x\n", "d.py": "3\n"})
+    assert [(one["path"], one["in_a"], one["in_b"]) for one in same] == [("c.py", True, True)]
+    renamed = {"u.py": LINES["t.py"]}
+    assert pairs([placed(0)], [placed(7, path="u.py")], LINES, renamed) == [(0, 7)]
+    (pair,) = align([placed(0)], [placed(7, path="u.py")], LINES, renamed).pairs
+    assert pair.b.path == "u.py", "told as its run calls it"
     assert diffs({"a.py": "x\n" * 6000}, {"a.py": "y\n"})[0]["diff"] is None
 
 

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.client import new_run_id
-from backprobe.record import Step, dumps, split
+from backprobe.record import Moment, OptimizerEvent, Step, dumps, split
 from store import tables
 from store.database.ids import milliseconds, new_id
 from store.queries import ranks
@@ -21,16 +21,28 @@ JOB = {"group": "job-7", "world_size": "3"}
 def rank(site, samples):
     """`rank(number, norms)`: the run of a rank whose steps had these gradient norms."""
 
-    def one(number, norms=(), *, run=None, labels=JOB, ends=True, anomaly=None, **parts):
+    def one(number, norms=(), *, run=None, labels=JOB, ends=True, anomaly=None, losses=None, clipped=(), **parts):
         run = run or new_run_id()
         steps = tuple(
             Step(
-                step=at, sampled=False, why="not-sampled", grad_norm=norm, loss=norm / 2, duration_ns=2_000_000,
+                step=at, sampled=False, why="not-sampled", grad_norm=norm, loss=norm / 2 if losses is None else losses[at], duration_ns=2_000_000,
                 anomaly=anomaly if at == 1 else None,
             )
             for at, norm in enumerate(norms)
         )  # fmt: skip
         record = msgspec.structs.replace(samples.tutorial(), steps=steps, **parts)
+        if clipped:
+            last = record.moments[-1].moment
+            moments = tuple(
+                Moment(moment=last + 1 + at, kind="optimizer-step", time_ns=at, step=at) for at in range(len(clipped))
+            )
+            events = tuple(
+                OptimizerEvent(
+                    n=at, optimizer=None, kind="clip_grad_norm", moment=last + 1 + at, limit=1.0, total_norm=norm
+                )
+                for at, norm in enumerate(clipped)
+            )
+            record = msgspec.structs.replace(record, moments=record.moments + moments, optimizer_events=events)
         made = site.client.put(f"/v1/runs/{run}", json={"labels": {**labels, "rank": str(number)}})
         assert made.status_code == 201, made.text
         for n, frame in enumerate(split(dumps(record))):
@@ -87,6 +99,31 @@ def test_the_first_step_whose_norms_differ_is_told_with_all_norms(rank, told):
         "step": 2,
         "norms": [{"rank": 0, "grad_norm": 0.25}, {"rank": 1, "grad_norm": 0.25}, {"rank": 2, "grad_norm": 0.26}],
     }
+
+
+NAN = float("nan")
+
+
+def test_ranks_that_are_all_not_finite_do_not_differ_and_the_one_where_it_began_is_told(rank, told):
+    rank(0, (1.0, 0.5, NAN), losses=(1.0, 0.5, 0.25))
+    run = rank(1, (1.0, 0.5, NAN), losses=(1.0, 0.5, NAN))
+    assert told(run)["first_difference"] is None
+    assert told(run)["first_nonfinite"] == {"step": 2, "of": "loss", "ranks": [1]}
+
+
+def test_a_norm_that_is_not_finite_differs_from_one_that_is(rank, told):
+    rank(0, (1.0, 0.5, float("inf")))
+    run = rank(1, (1.0, NAN, NAN))
+    difference = told(run)["first_difference"]
+    assert difference["step"] == 1
+    assert difference["norms"] == [{"rank": 0, "grad_norm": 0.5}, {"rank": 1, "grad_norm": "NaN"}]
+    assert told(run)["first_nonfinite"] == {"step": 1, "of": "loss", "ranks": [1]}
+
+
+def test_norms_that_clipping_made_equal_are_compared_as_they_were_before_it(rank, told):
+    rank(0, (1.0, 1.0), clipped=(4.0, 5.0))
+    run = rank(1, (1.0, 1.0), clipped=(4.0, 6.0))
+    assert told(run)["first_difference"]["norms"] == [{"rank": 0, "grad_norm": 5.0}, {"rank": 1, "grad_norm": 6.0}]
 
 
 def test_runs_of_another_job_and_of_another_time_are_none_of_its_ranks(rank, told):

@@ -2,6 +2,7 @@
 
 descriptors     pipes, sockets, terminals and files open for writing lead to /dev/null
 files           none grows (RLIMIT_FSIZE 0); with Landlock none is opened for writing, made or removed
+other processes queues and connections are refused; tensors that they share are copied
 audit events    opening for writing, removing, connecting, starting a process: refused, as OSError
 time            RLIMIT_CPU and an alarm that the program cannot catch; what it forks by native code ends with it
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import multiprocessing
+import mmap
 import os
 import resource
 import signal
@@ -19,6 +20,7 @@ import stat
 import struct
 import sys
 import threading
+from multiprocessing import connection, queues
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +29,9 @@ import torch
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
 """Numbers of Landlock's system calls, the same on every machine (linux/landlock.h)."""
+
+_MAP_FIXED: Final = 0x10
+"""Of mmap, which Python does not name (asm-generic/mman-common.h)."""
 
 _WRITES: Final = (1 << 1) | (0x3FF << 4) | (1 << 13)
 """LANDLOCK_ACCESS_FS_WRITE_FILE; REMOVE_DIR to MAKE_SYM; REFER. TRUNCATE (1 << 14) came with version 3."""
@@ -59,6 +64,8 @@ def confine(kept: int, seconds: int) -> None:
     torch._C.PyTorchFileWriter = _refuse  # type: ignore[misc]  # it opens files without an audit event
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _cut_off()
+    _own_memory(libc)
     _silence(kept)
     _restrict(libc)
     sys.addaudithook(_audit)
@@ -124,41 +131,110 @@ def _is_writing(given: tuple[Any, ...]) -> bool:
     return isinstance(flags, int) and bool(flags & _WRITING)
 
 
-_QUIET_THREADS: Final = frozenset({"TMonitor"})
-"""Classes of threads that only wait: tqdm's."""
+_WAITING: Final = frozenset(
+    {
+        ("threading.py", "wait"),
+        ("threading.py", "_wait_for_tstate_lock"),
+        ("threading.py", "join"),
+        ("selectors.py", "select"),
+        ("connection.py", "wait"),
+        ("socket.py", "accept"),
+    }
+)
+"""File and function in which a thread of the standard library waits: it computes nothing that a step could need."""
 
 _HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - looked for in a list; no file is opened
 """Names of shared memory that a copy of the process may have too: of OpenMP, and of locks that no child holds."""
+
+_TENSORS: Final = "/dev/shm/torch_"  # noqa: S108 - as above
+"""Name of shared memory that holds tensors: a copy of the process gets its own."""
+
+_MOST_SHARED_BYTES: Final = 1 << 30
 
 
 def why_not_checked(optimizers: list[Any]) -> str | None:
     """Why the step that begins is not checked; None: it can be."""
     if not sys.platform.startswith("linux"):
         return "the check needs Linux"
-    others = [one for one in threading.enumerate() if one is not threading.current_thread()]
-    if any(type(one).__name__ not in _QUIET_THREADS for one in others):
-        return "other threads of the program run: a copy of it would not have them"
-    if multiprocessing.active_children():
-        return "child processes of the program run: a copy of it would speak to them as well"
+    busy = _busy_thread()
+    if busy is not None:
+        return f"the thread {busy!r} of the program runs: a copy of the process would not have it"
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return "the process is one of a group: a copy of it cannot take part in what they exchange"
-    if signal.getsignal(signal.SIGCHLD) not in (signal.SIG_DFL, None):
+    if not _is_unnoticed(signal.getsignal(signal.SIGCHLD)):
         return "the program handles SIGCHLD: it would notice the copies"
-    if any(
-        tensor.device.type != "cpu"
-        for optimizer in optimizers
-        for group in optimizer.param_groups
-        for tensor in group["params"]
-    ):
+    held = [tensor for optimizer in optimizers for group in optimizer.param_groups for tensor in group["params"]]
+    if any(tensor.device.type != "cpu" for tensor in held):
         return "parameters are on a device: a process that uses one cannot be copied"
+    if any(tensor.is_shared() for tensor in held):
+        return "parameters are shared with other processes"
     return "memory is shared with other processes" if _shares() else None
 
 
+def _busy_thread() -> str | None:
+    """The name of a thread that does not just wait, beside this one."""
+    frames = sys._current_frames()
+    for thread in threading.enumerate():
+        frame = frames.get(thread.ident or 0)
+        if thread is threading.current_thread() or frame is None:
+            continue
+        code = frame.f_code
+        if (os.path.basename(code.co_filename), code.co_name) not in _WAITING:
+            return thread.name
+    return None
+
+
+def _is_unnoticed(handler: Any) -> bool:
+    """Who handles the end of a child asks only for its own: the handler of torch's DataLoader, or none."""
+    if handler in (signal.SIG_DFL, None):
+        return True
+    return getattr(handler, "__module__", None) == "torch.utils.data._utils.signal_handling"
+
+
+def _shared_regions() -> list[tuple[int, int, str]]:
+    """Begin, end and name of the memory of files that this process writes and others have too.
+
+    Raises:
+        OSError: the kernel does not tell.
+    """
+    found: list[tuple[int, int, str]] = []
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        place, rights, rest = line.split(" ", 2)
+        if rights in ("rw-s", "rwxs") and "/" in rest and not any(name in rest for name in _HARMLESS):
+            begin, end = (int(part, 16) for part in place.split("-"))
+            found.append((begin, end, rest[rest.index("/") :]))
+    return found
+
+
 def _shares() -> bool:
-    """Writable memory of this process is another one's too."""
+    """Memory of this process is another one's too, and a copy cannot get its own."""
     try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+        regions = _shared_regions()
     except OSError:
         return True
-    shared = (line for line in lines if line[line.find(" ") + 1 :].startswith(("rw-s", "rwxs")))
-    return any("/" in line and not any(name in line for name in _HARMLESS) for line in shared)
+    shared = sum(end - begin for begin, end, _name in regions)
+    return shared > _MOST_SHARED_BYTES or not all(name.startswith(_TENSORS) for _begin, _end, name in regions)
+
+
+def _own_memory(libc: Any) -> None:
+    """Put a private copy in the place of each tensor that another process has too: batches of a DataLoader, say."""
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 4]
+    for begin, end, _name in _shared_regions():
+        content = ctypes.string_at(begin, end - begin)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+        if libc.mmap(begin, end - begin, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) != begin:
+            raise OSError("memory that is shared could not be copied")
+        ctypes.memmove(begin, content, end - begin)
+
+
+def _cut_off() -> None:
+    """Refuse what would speak to other processes, before it takes one of the locks that are shared with them."""
+    for kind in (queues.Queue, queues.SimpleQueue):
+        kind.get = kind.put = _speak  # type: ignore[method-assign]
+    connection.Connection.send = connection.Connection.recv = _speak  # type: ignore[method-assign]
+    connection.Connection.send_bytes = connection.Connection.recv_bytes = _speak  # type: ignore[method-assign]
+
+
+def _speak(*_: Any, **__: Any) -> Any:
+    raise OSError("a check of gradients may not speak to other processes")

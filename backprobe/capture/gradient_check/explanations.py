@@ -32,7 +32,7 @@ class Use:
             call began. stale: what the step before used. kept: that was still there as the first call after it began.
         calls: Of each backward call what it added; whether its roots were scaled; the number of the next event then.
         events: Of this step. scale: The factor of the gradient scaler that was used last; None: there is none.
-        others: Other leaves of the optimizer still have a gradient as it steps. left: `.grad` as the last call ended.
+        others: Other leaves of the optimizer still have a gradient as it steps.
     """
 
     used: float | None
@@ -44,7 +44,6 @@ class Use:
     events: Sequence[OptimizerEvent] = ()
     scale: float | None = None
     others: bool = False
-    left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,6 @@ def of_use(use: Use, same: Callable[[float, float], bool]) -> Explanation:
     """
     used, arrived, before = use.used, use.arrived, use.before
     if used is None or (used == 0 and arrived != 0):
-        if used is not None and not use.left:
-            return Explanation("what earlier backward calls brought was cleared before the last one")
         if use.others and not _is_cleared_late(use):
             return Explanation("the program took its gradient away before the step, and left others")
         return Explanation(cause="cleared")

@@ -145,8 +145,11 @@ class PerturbedMode(TorchFunctionMode):
             if self._moved.wide and value.is_leaf and value.requires_grad and torch.is_grad_enabled():
                 return self._twin(value)
             by = self._moved.leaves.get(id(value))
-            if by is not None:
+            if by is not None and value.requires_grad:  # frozen, it is a constant of this use
                 return value.double() + by if self._moved.wide else value + by.to(value.dtype)
+            by = self._moved.themselves.get(id(value))
+            if by is not None and not value.requires_grad:
+                return value - by.to(value.dtype)
             return value.double() if self._moved.wide and _is_narrow(value) else value
         if type(value) in (list, tuple):
             return type(value)(map(self._wide, value))

@@ -87,6 +87,8 @@ class Reports:
         if told.verdict == "agrees" and ids & segment.read:
             self.unseen |= ids
             return Judged(why="its value was taken out of it before, by `.data` or `detach()`")
+        if told.verdict == "agrees" and told.explained_by is None:
+            told.explained_by = _sum_of_calls(segment, one)
         return told
 
     def _common(self, found: Sequence[tuple[Measured, Judged]]) -> None:
@@ -107,7 +109,7 @@ class Reports:
         site = result.site if result.place is None else recorder.sites.at_line(*result.place)
         return GradientCheck(
             n=self._next, tensor=numbers[0], tensors=known if len(numbers) > 1 else (),
-            step=recorder.moments.steps, optimizer=recorder.optimizers.number_of(optimizer),
+            step=self._steps_before(optimizer), optimizer=recorder.optimizers.number_of(optimizer),
             moment=recorder.moments.now(), verdict=result.verdict, numeric=_finite(result.numeric),
             numeric_wide=_finite(result.coarse), frozen=_finite(result.frozen), arrived=_finite(result.arrived),
             used=_finite(result.used), tolerance=_finite(result.tolerance), factor=_finite(result.factor),
@@ -126,9 +128,13 @@ class Reports:
             row = GradientCheck(
                 n=self._next, tensor=None if leaf is None else self._number(leaf),
                 optimizer=self._recorder.optimizers.number_of(optimizer), moment=self._recorder.moments.now(),
-                step=self._recorder.moments.steps, why=cut(why),
+                step=self._steps_before(optimizer), why=cut(why),
             )  # fmt: skip
             self._add(row)
+
+    def _steps_before(self, optimizer: Any) -> int:
+        """Steps that an optimizer finished before the one that begins, which is counted already."""
+        return max(0, self._recorder.optimizers.steps_of(optimizer) - 1)
 
     def _number(self, leaf: torch.Tensor) -> int | None:
         known = self._recorder.tensors.find(leaf)
@@ -161,6 +167,15 @@ def note_call(recorder: Recorder, segment: Segment, outputs: Any, gradients: Any
     place = place_of(frame, recorder.sites.is_user_file)
     with torch.no_grad(), without_torch_function():
         segment.enter(outputs, gradients, inputs, scale, optimizers.told, place)
+
+
+def _sum_of_calls(segment: Segment, one: Measured) -> str | None:
+    """Which lines' backward calls a gradient adds up; None for those of one line."""
+    calls = zip(segment.lines[one.since :], one.added[one.since :], strict=False)
+    lines = sorted({line for (filename, line), added in calls if added and filename})
+    if len(lines) < 2:
+        return None
+    return f"it is the sum of the backward calls in lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
 
 
 def _why_not(segment: Segment) -> str | None:

@@ -27,6 +27,7 @@ class Measured:
         changed: Cuts that the leaf changes. precision: of these. h: the change. error: why there is no answer.
         before: `.grad` along it as the first backward call began. arrived: what calls added; None: nothing.
         last: What calls added since `.grad` was empty as one began. cleared: then what earlier ones added was gone.
+        since: The first backward call of these.
         kept: Value and version of the leaves as they were moved. added: what each backward call added.
         is_unsure: In float64 the loss was another one, or not smooth here, and float32 is what is left.
     """
@@ -45,6 +46,7 @@ class Measured:
     arrived: float | None = None
     last: float = 0.0
     cleared: bool = False
+    since: int = 0
     largest: float = 0.0
     kept: tuple[tuple[int, float], ...] = ()
     is_unsure: bool = False
@@ -56,7 +58,7 @@ class Measured:
         if first:
             self.before = self.at_entry
         elif self.last and not self.at_entry:
-            self.last, self.cleared = 0.0, True
+            self.last, self.cleared, self.since = 0.0, True, len(self.added)
 
     def leave(self) -> None:
         """It has ended."""

@@ -67,11 +67,14 @@ def judged(
         others: other leaves of the optimizer have a gradient as it steps.
     """
     assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - measured: it has no error
+    is_anew = one.cleared and not segment.repeats()
+    if is_anew:  # another loss was walked back first, and what it brought was cleared: it is not for this step
+        counts = [counted and at >= one.since for at, counted in enumerate(counts)]
     fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
     base = [root for root, counted in zip(one.base.roots, counts, strict=True) if counted]
     bend = abs(sum(sum(side.roots) for side in one.fine) - 2 * sum(one.base.roots))
     used = one.probe.dot()
-    arrived = one.arrived
+    arrived = one.last if is_anew else one.arrived
 
     def sides(numeric: float, given: float, length: float) -> Sides:
         return Sides(
@@ -93,7 +96,7 @@ def judged(
         calls = list(zip(one.added, segment.scaled, segment.events, strict=False))
         use = Use(
             used=used, arrived=given, before=one.before, stale=stale, kept=is_kept, calls=calls, events=events,
-            scale=segment.scale, others=others, left=one.at_entry,
+            scale=segment.scale, others=others,
         )  # fmt: skip
         _use(told, sides(given, used or 0.0, one.largest), use, thrown)
         if whole.is_loose and told.verdict == "agrees":

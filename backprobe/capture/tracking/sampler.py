@@ -276,9 +276,10 @@ class Sampler:
 
     def _tell_last(self) -> None:
         """Of steps that were not read the last one tells how many were made."""
-        if not self._switch.reads and self._rows.last < self.steps - 1:
-            self._open.number = self.steps - 1
-            self._write()
+        if self._rows.last < self.steps - 1:
+            moment = self._recorder.moments.last
+            last = OpenStep(self.steps - 1, None, moment, started_ns=self._recorder.writer.time_ns())
+            self._rows.write(last, held=self._ends_with_backward)
 
     def _attend(self, why: Why) -> None:
         """What follows is taken in full, while the record has room."""

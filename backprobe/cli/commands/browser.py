@@ -8,8 +8,7 @@ import sys
 import webbrowser
 from typing import TYPE_CHECKING, Final
 
-from backprobe.cli.arguments import Subparsers
-from backprobe.cli.commands.comparison import RUN
+from backprobe.cli.arguments import RUN, Subparsers
 from backprobe.cli.commands.service_runs import add_address, address, ask
 from backprobe.cli.exit_codes import CLEAN, UsageError
 

@@ -1,4 +1,4 @@
-"""`backprobe compare A B`: what differs between two runs of the service.
+"""`backprobe compare A B`: what differs between two runs of the service, or between two record files.
 
 The tensors of a loop, which change alike in each round, are one row with their count.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.cli.arguments import Subparsers
+from backprobe.cli.arguments import RUN, Subparsers
 from backprobe.cli.commands.service_runs import add_address, ask, finding_line
+from backprobe.cli.commands.show import read_record
 from backprobe.cli.exit_codes import CLEAN, UsageError
 from backprobe.show.plain_text import cut, plain
 
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
 
     from backprobe.client import Client
 
-RUN: Final = re.compile("run_[0-7][0-9A-HJKMNP-TV-Z]{25}")
-"""The id of a run: a ULID behind its prefix."""
-
 _MOST_ROWS: Final = 40
+MOST_LISTED: Final = 500
+"""Items of each list of two compared record files, as the service has it."""
 
 
 def add_compare(subparsers: Subparsers) -> None:
@@ -31,8 +31,8 @@ def add_compare(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("compare", help="what differs between two runs", allow_abbrev=False)
     add_address(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("a", metavar="A", help="the run before")
-    parser.add_argument("b", metavar="B", help="the run after")
+    parser.add_argument("a", metavar="A", help="the run before, by its id; or a record file")
+    parser.add_argument("b", metavar="B", help="the run after, likewise")
     parser.set_defaults(run=_compare)
 
 
@@ -50,12 +50,52 @@ def check_run(name: str) -> str:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    files = [Path(name) for name in (args.a, args.b)]
+    if all(path.exists() for path in files):
+        return _shown(_compared_files(*files), args.format)
     a, b = check_run(args.a), check_run(args.b)
     return ask(args, lambda client: _compared(client, a, b, args.format))
 
 
 def _compared(client: Client, a: str, b: str, form: str) -> int:
-    told = client.compare(a, b)
+    return _shown(client.compare(a, b), form)
+
+
+def _compared_files(*paths: Path) -> dict[str, Any]:
+    """What differs between two record files, as the service tells it of two runs."""
+    from backprobe.rules import judge
+    from backprobe.rules.framework.finding import finding_json
+    from backprobe.show.run_comparison import (
+        align,
+        diffs,
+        fingerprints_as_called,
+        lines_of,
+        placed_tensors,
+        same_files,
+        tensors_json,
+    )  # fmt: skip
+
+    records = [read_record(path) for path in paths]
+    texts = [{row.path: row.text for row in record.sources} for record in records]
+    called = same_files(*map(lines_of, texts))
+    judged = [judge(record).findings for record in records]
+    names = [one.fingerprint for one in judged[0]], fingerprints_as_called(judged[1], called)
+    found = [dict(zip(name, map(finding_json, some), strict=True)) for name, some in zip(names, judged, strict=True)]
+    new, fixed = [one for name, one in found[1].items() if name not in found[0]], found[0].keys() - found[1].keys()
+    both = align(*(placed_tensors(record) for record in records), *(lines_of(text) for text in texts))
+    return {
+        "a": str(paths[0]),
+        "b": str(paths[1]),
+        "findings": {
+            "new": len(new), "fixed": len(fixed), "same": len(found[0]) - len(fixed), "in_b": new,
+            "in_a": [one for name, one in found[0].items() if name in fixed],
+        },
+        "tensors": tensors_json(both, MOST_LISTED),
+        "source": diffs(*texts),
+    }  # fmt: skip
+
+
+def _shown(told: Mapping[str, Any], form: str) -> int:
     if form == "json":
         print(json.dumps(told, indent=2))
         return CLEAN
@@ -90,5 +130,9 @@ def changes(listed: Iterable[Mapping[str, Any]], count: int) -> Iterator[str]:
 def _change(change: Mapping[str, Any]) -> str:
     a, b = change["a"], change["b"]
     name = cut(plain(b["fqn"] or b["name"] or f"#{b['tensor']}"), 60)
-    facts = ", ".join(f"{fact} {plain(str(a[fact]))} -> {plain(str(b[fact]))}" for fact in change["changed"])
+    facts = ", ".join(f"{fact} {_fact(a[fact])} -> {_fact(b[fact])}" for fact in change["changed"])
     return f"{plain(str(b['path']))}:{b['line']} {name}: {facts}"
+
+
+def _fact(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else plain(str(value))

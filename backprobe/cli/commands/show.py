@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backprobe.cli.arguments import Subparsers
-from backprobe.cli.commands.comparison import RUN
+from backprobe.cli.arguments import RUN, Subparsers
 from backprobe.cli.commands.service_runs import add_address, ask
 from backprobe.cli.exit_codes import UsageError
 from backprobe.cli.output import add_output, check_output, exit_code, report
@@ -55,7 +54,7 @@ def show(args: argparse.Namespace) -> int:
                 "`backprobe runs` lists them"
             )
         return ask(args, lambda client: _shown(_fetched(client, name), options, args))
-    return _shown(_read(args.record), options, args)
+    return _shown(read_record(args.record), options, args)
 
 
 def _shown(record: Record, options: JudgeOptions, args: argparse.Namespace) -> int:
@@ -76,7 +75,12 @@ def _fetched(client: Client, run: str) -> Record:
         raise UsageError(f"what the service sent is not a record that can be read: {error}") from None
 
 
-def _read(path: Path) -> Record:
+def read_record(path: Path) -> Record:
+    """The record in a file.
+
+    Raises:
+        UsageError: there is none that can be read.
+    """
     import backprobe
     from backprobe.record import BadRecord
 

@@ -36,7 +36,7 @@ class GradientCheck(Row, frozen=True, kw_only=True):
         n: Its number, in order of time.
         tensor: The leaf, or the first of those that were moved together. None: it has no row.
         tensors: All that were moved together. Empty: only tensor.
-        step: Optimizer steps finished before it.
+        step: Steps that this optimizer finished before it.
         optimizer: Whose step. None: one that has no row.
         moment: The step's. None: not known.
         verdict: agrees: what was used is the derivative. cut: the loss depends on it and nothing arrived. factor: all

@@ -111,7 +111,7 @@ class Consequence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Occurrences(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the same thing was found; steps count the optimizer steps finished before it."""
+    """How often the same thing was found in what was recorded; steps are training steps, counted from 0."""
 
     count: int = 1
     first_step: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.source.naming import without_marks
-from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.steps import training_step_of
 from backprobe.rules.framework.finding import Evidence, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
 
@@ -57,7 +57,9 @@ def told(  # noqa: PLR0913 - one keyword for each part of a finding
         evidence={"binding": binding, **(evidence or {})},
         fixes=tuple(fixes),
         occurrences=Occurrences(
-            count=len(moments), first_step=step_of(record, moments[0]), last_step=step_of(record, moments[-1])
+            count=len(moments),
+            first_step=training_step_of(record, moments[0]),
+            last_step=training_step_of(record, moments[-1]),
         ),
         subject=Subject(facts=tuple(facts), moment=moments[0]),
     )

@@ -115,6 +115,7 @@ RULE = Rule(
     since="0.1",
     severity="warning",
     confidence="proven",
+    rests_on="run",
     fix="safe",
     needs=("grad-life", "optimizer", "version"),
     explains=("divergence", "exploding-gradient"),

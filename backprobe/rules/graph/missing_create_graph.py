@@ -135,7 +135,7 @@ from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import is_same_statement, region_in, site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
-from backprobe.rules.analysis.training.steps import state_at, step_of
+from backprobe.rules.analysis.training.steps import state_at, training_step_of
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
@@ -509,7 +509,7 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
     instead = None if node is None else keyword(node, "retain_graph")
     if instead is not None and node is not None and node.end_lineno != node.lineno:
         region = region_in(record, source, instead)  # written where `create_graph` is due
-    step = step_of(record, call.moment_before)
+    step = training_step_of(record, call.moment_before)
     name = use.binding
     what = (
         "is differentiated here, and has no history"

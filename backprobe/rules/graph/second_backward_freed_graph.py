@@ -90,7 +90,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement, with_keyword
 from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, statement, text_in, tree_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
-from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.steps import training_step_of
 from backprobe.rules.framework.finding import Edit, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location, source_lines
 from backprobe.rules.framework.rule import Rule
@@ -133,7 +133,7 @@ def _probe(record: Record, again: WalkedAgain, site: Site) -> Finding:
     edits = () if asked is None else (with_keyword(record, site, asked, "retain_graph", "True"),)
     root = first.roots[0].name if first.roots else None
     line = "?" if second.site is None else str(site_of(record, second.site).line)
-    step = step_of(record, first.moment_before)
+    step = training_step_of(record, first.moment_before)
     related: list[Related] = []
     if second.site is not None:
         related.append(Related(message="this backward call finds it freed", location=location(record, second.site)))
@@ -174,7 +174,7 @@ def _finding(record: Record, again: WalkedAgain, site: Site) -> Finding:
     if first.site is not None:
         freed = f"this backward call freed {counted} of it"
         related.append(Related(message=freed, location=location(record, first.site)))
-    step = step_of(record, second.moment_before)
+    step = training_step_of(record, second.moment_before)
     line = "?" if first.site is None else str(index.sites[first.site].line)
     return Finding(
         rule=rule_name(RULE),

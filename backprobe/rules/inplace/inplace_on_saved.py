@@ -97,7 +97,7 @@ from backprobe.rules.analysis.source.expressions import outermost, symbol_of
 from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_changes, saved_name
-from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.steps import training_step_of
 from backprobe.rules.edits.out_of_place import out_of_place
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
@@ -134,7 +134,7 @@ def _finding(record: Record, changed: SavedChange, site: Site) -> Finding:
     last, call = changed.last, changed.call
     name = saved_name(record, changed)
     saver = index.nodes[changed.saved.node]
-    step = step_of(record, call.moment_before)
+    step = training_step_of(record, call.moment_before)
     how = _how(record, site)
     return Finding(
         rule=rule_name(RULE),

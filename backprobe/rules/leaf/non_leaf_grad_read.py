@@ -101,7 +101,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion, keyword, line_after, outermost, without_keyword
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_at
-from backprobe.rules.analysis.training.steps import state_at, step_of
+from backprobe.rules.analysis.training.steps import state_at, training_step_of
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
@@ -169,7 +169,7 @@ def _finding(record: Record, read: GradRead, call: BackwardCall, made: Site) -> 
     value = value_of(node)
     region = region_in(record, made.source, value) if value is not None else None
     how = outermost(value)
-    step = step_of(record, read.moment)
+    step = training_step_of(record, read.moment)
     related = [Related(message=f"`.grad` of `{name}` is read here and is None", location=location(record, read.site))]
     if call.site is not None:
         passed = f"this backward call passed its gradient through `{name}` and kept none"

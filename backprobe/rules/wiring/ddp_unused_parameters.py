@@ -122,7 +122,6 @@ RULE = Rule(
     since="0.1",
     severity="error",
     confidence="proven",
-    rests_on="run",
     fix="manual",
     needs=("raised", "module", "backward"),
     refines=("parameter-never-used",),

@@ -162,7 +162,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, text_in
 from backprobe.rules.analysis.training.first_values import is_given_values
-from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.steps import training_step_of
 from backprobe.rules.analysis.training.trained_parameters import (
     in_optimizers,
     parameters,
@@ -372,7 +372,9 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
             "assumed": "a module in training mode is meant to be trained",
         },
         fixes=tuple(_fixes(record, optimizer, site, missing)),
-        occurrences=Occurrences(first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)),
+        occurrences=Occurrences(
+            first_step=training_step_of(record, first.moment), last_step=training_step_of(record, last.moment)
+        ),
         subject=Subject(
             facts=(*(("tensor", tensor) for tensor in missing), ("optimizer", optimizer.optimizer)), moment=first.moment
         ),

@@ -88,7 +88,6 @@ RULE = Rule(
     since="0.1",
     severity="error",
     confidence="proven",
-    rests_on="run",
     fix="safe",
     needs=("raised", "optimizer"),
 )

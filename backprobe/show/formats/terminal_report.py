@@ -21,7 +21,7 @@ from backprobe.show.held_graphs import held_lines, step_lines
 from backprobe.show.nan_origins import origin_lines
 from backprobe.show.plain_text import cut_apart, plain
 from backprobe.show.slopes import MOST_APART, slope_text
-from backprobe.show.tensor_table import FLAGS, TensorRow, tensor_rows
+from backprobe.show.tensor_table import FLAGS, TensorRow, count_of_tensors, tensor_rows
 from backprobe.show.terminal_style import Ink, columns, padded
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ def summary(record: Record, judgement: Judgement) -> str:
     rules = counted(judgement.rules_judged, "rule")
     if judgement.not_run:
         rules = f"{judgement.rules_judged} of {counted(judgement.rules_judged + len(judgement.not_run), 'rule')}"
-    named = sum(row.times for row in tensor_rows(record))
     calls = counted(len(record.backward_calls), "backward call")
     looked_at, made = steps_looked_at(record.steps)
     calls += f", {looked_at:,} of {counted(made, 'step')} looked at (`--every 1` for all)" if looked_at < made else ""
-    line = f"{rules}, {counted(named, 'tensor')}, {calls}, {counted(len(judgement.findings) - hidden, 'finding')}"
+    tensors, findings = counted(count_of_tensors(record), "tensor"), len(judgement.findings) - hidden
+    line = f"{rules}, {tensors}, {calls}, {counted(findings, 'finding')}"
     line += f" ({hidden} suppressed)" if hidden else ""
     code = None if record.end is None else record.end.exit_code
     line += f", the program's exit code is {code}" if code else ""

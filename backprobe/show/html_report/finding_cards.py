@@ -16,6 +16,7 @@ from backprobe.show.formats.finding_text import changed_lines, source_of
 from backprobe.show.html_report.markup import Html, name, prose, tag, text
 from backprobe.show.html_report.panes import pane
 from backprobe.show.plain_text import cut
+from backprobe.show.tensor_table import count_of_tensors
 from backprobe.show.trial_words import trial_words
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ MOST_TOUCHED: Final = 4000
 def findings_pane(record: Record, findings: Sequence[Finding], steps: int, judged: int) -> Html:
     """The findings, the worst first as they come."""
     if not findings:
-        said = f"{counted(len(record.tensors), 'tensor')} captured, {counted(judged, 'rule')} judged."
+        said = f"{counted(count_of_tensors(record), 'tensor')} captured, {counted(judged, 'rule')} judged."
         calm = tag("div", tag("p", tag("strong", "No findings."), " ", said), class_="inner calm")
         return pane("findings", "Findings", "", calm)
     shown = [_finding(record, one, steps) for one in findings[:MOST_FINDINGS]]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import Field
 
 from backprobe.rules.framework.finding import with_fingerprints
+from backprobe.show.run_comparison import align, diffs, fingerprints_as_called, lines_of, same_files, tensors_json
 from service.api.runs.run_json import recorded, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Place, Problem
-from service.run_comparison import align, diffs, lines_of, tensor_json
 from service.schemas.responses.comparison import Comparison
 from service.web.body import Strict, query
 from service.web.reply import json_reply
@@ -20,8 +20,11 @@ from store.findings import findings
 from store.queries.history import alignment as aligned
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flask import Response
 
+    from backprobe.show.run_comparison import PlacedTensor
     from store.database.session import Transaction
     from store.findings.findings import FindingRow
     from store.runs.model import RunRow
@@ -55,6 +58,7 @@ def compare_runs(query: CompareQuery) -> Response:
     """Two runs beside each other: findings that are new or fixed, tensors whose state changed, the source's diff.
 
     Tensors are aligned by fqn, else by module call, function, name and line text; those without a partner are listed.
+    A norm has changed if it differs by more than a thousandth. A file that was renamed is known by its text.
     """
     return json_reply(queries.as_json(comparison(query.a, query.b)))
 
@@ -69,25 +73,14 @@ def comparison(a: str, b: str) -> dict[str, Any]:
         runs = [_ended(transaction, name, public_id) for name, public_id in (("a", a), ("b", b))]
         texts = [aligned.texts(transaction, run) for run in runs]
         tensors = [_tensors(transaction, run) for run in runs]
-        found = [_findings(transaction, run) for run in runs]
+        called = same_files(lines_of(texts[0]), lines_of(texts[1]))
+        found = [_findings(transaction, run, names) for run, names in zip(runs, ({}, called), strict=True)]
     both = align(tensors[0], tensors[1], lines_of(texts[0]), lines_of(texts[1]))
-    changed = [pair for pair in both.pairs if pair.changed]
     return {
         "a": runs[0].id,
         "b": runs[1].id,
         "findings": _compared(found[0], found[1]),
-        "tensors": {
-            "aligned": len(both.pairs),
-            "changed": len(changed),
-            "only_a": len(both.only_a),
-            "only_b": len(both.only_b),
-            "changes": [
-                {"a": tensor_json(pair.a), "b": tensor_json(pair.b), "changed": list(pair.changed)}
-                for pair in changed[:MOST_LISTED]
-            ],
-            "in_a": [tensor_json(one) for one in both.only_a[:MOST_LISTED]],
-            "in_b": [tensor_json(one) for one in both.only_b[:MOST_LISTED]],
-        },
+        "tensors": tensors_json(both, MOST_LISTED),
         "source": diffs(texts[0], texts[1]),
     }
 
@@ -101,7 +94,7 @@ def _ended(transaction: Transaction, parameter: str, public_id: str) -> RunRow:
     return run
 
 
-def _tensors(transaction: Transaction, run: RunRow) -> tuple[aligned.PlacedTensor, ...]:
+def _tensors(transaction: Transaction, run: RunRow) -> tuple[PlacedTensor, ...]:
     found = aligned.placed_tensors(transaction, run, limit=MOST_TENSORS + 1)
     if len(found) > MOST_TENSORS:
         detail = f"Run {run.id} has more than {MOST_TENSORS:,} tensors with a name; so many are not compared."
@@ -109,10 +102,13 @@ def _tensors(transaction: Transaction, run: RunRow) -> tuple[aligned.PlacedTenso
     return found
 
 
-def _findings(transaction: Transaction, run: RunRow) -> dict[str, FindingRow]:
+def _findings(transaction: Transaction, run: RunRow, called: Mapping[str, str]) -> dict[str, FindingRow]:
     page = findings.page(transaction, run, suppressed=False, limit=MOST_FINDINGS)
     if page.next is not None:
         raise Problem("too-much-asked", f"Run {run.id} has more than {MOST_FINDINGS:,} findings.")
+    if called:
+        names = fingerprints_as_called((row.finding for row in page.items), called)
+        return dict(zip(names, page.items, strict=True))
     if run.unnamed is None:
         return {row.finding.fingerprint: row for row in page.items}
     # an unnamed program is known by its very content, which is what differs here

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backprobe.show.run_comparison import PlacedTensor
 from service.schemas.responses.findings import FindingTold
-from store.queries.history.alignment import PlacedTensor
 
 
 @dataclass(frozen=True, kw_only=True)
 class TensorChange:
-    """One tensor of both runs, and which of its facts differ; a gradient's norm only beyond a factor of ten."""
+    """One tensor of both runs, and which of its facts differ; a norm by more than a thousandth."""
 
     a: PlacedTensor
     b: PlacedTensor

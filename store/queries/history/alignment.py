@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 
-from backprobe.record.rows.tensors import Grad
 from backprobe.record.state_flags import by_name, flags_of
+from backprobe.show.run_comparison import PlacedTensor
 from store import tables
 from store.database.session import Transaction
 from store.queries.tensors.tensor_pages import same_key
@@ -19,31 +18,6 @@ _t: Final = tables.tensor
 _s: Final = tables.site
 _m: Final = tables.moment
 _c: Final = tables.module_call
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedTensor:
-    """A tensor, where it was made, and its last state.
-
-    Attributes:
-        module_call: The calls of modules that it was made in, `h.3.attn#0`; None: in none.
-        path, line, function: Of the statement where it was first seen; None: at none.
-        is_leaf, requires_grad, retains_grad, grad: None: no snapshot of it was taken.
-    """
-
-    tensor: int
-    name: str | None
-    fqn: str | None
-    module_call: str | None
-    path: str | None
-    line: int | None
-    function: str | None
-    is_leaf: bool | None
-    requires_grad: bool | None
-    retains_grad: bool | None
-    grad: Grad | None
-    grad_norm: float | None
-    held_bytes: int
 
 
 def placed_tensors(transaction: Transaction, run: RunRow, *, limit: int) -> tuple[PlacedTensor, ...]:
@@ -73,6 +47,7 @@ def placed_tensors(transaction: Transaction, run: RunRow, *, limit: int) -> tupl
             **by_name(flags_of(row)),
             grad=row.grad,
             grad_norm=row.grad_norm,
+            value_norm=row.value_norm,
             held_bytes=row.held_bytes,
         )
         for row in transaction.execute(query)

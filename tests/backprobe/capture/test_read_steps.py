@@ -177,3 +177,18 @@ def test_calls_that_are_open_when_a_step_ends_inside_of_them_are_closed() -> Non
     assert record.end.own_errors == 0, record.end.own_error
     assert steps_looked_at(record.steps)[1] in (131, 132)
     assert all(call.outcome == "finished" for call in record.backward_calls)
+
+
+@pytest.mark.parametrize("steps", [49, 50, 51, 59, 60, 61, 69, 70, 300])
+def test_a_record_tells_how_many_steps_were_made_wherever_the_job_ends(steps: int) -> None:
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    other = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.01)
+    with backprobe.watch(model, optimizer, url="", report=False) as watching:
+        for _ in range(steps):
+            model(torch.ones(2, 3)).pow(2).mean().backward()
+            optimizer.step()
+            other.step()
+    looked_at, made = steps_looked_at(watching.record.steps)
+    assert made == steps
+    assert looked_at <= made

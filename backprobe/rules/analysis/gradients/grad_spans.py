@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.steps import state_at, training_step_of
 from backprobe.rules.analysis.training.updates import Update, updates_of
 from backprobe.rules.framework.tables import table
 
@@ -130,7 +130,7 @@ def _is_written_unseen(record: Record, last: Span, row: LeafGrad) -> bool:
     """Something that was not recorded wrote the gradient since: a clear in place, between sampled steps."""
     before = max((last.filled, *last.added[-1:], *last.changed[-1:]), key=lambda one: one.n)
     jumped = None not in (before.version_after, row.version_before) and before.version_after != row.version_before
-    first, second = lookup(record).moments[before.moment].step, lookup(record).moments[row.moment].step
+    first, second = training_step_of(record, before.moment), training_step_of(record, row.moment)
     return jumped and any(number in _not_whole(record) for number in range(first, second + 1))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.tables import table
@@ -12,8 +12,34 @@ if TYPE_CHECKING:
     from backprobe.record import Record, Snapshot
 
 
+def training_step_of(record: Record, moment: int) -> int:
+    """The training step, counted from 0, in which a moment lies: that of `Record.steps`, in which one optimizer counts.
+
+    Of a record without steps: the optimizer steps finished before it.
+    """
+    rows = _steps_by_moment(record)
+    at = bisect_right(rows, (moment, _LAST)) - 1
+    if at < 0:
+        return step_of(record, moment)
+    _first, step, last = rows[at]
+    return step if moment <= last else step + 1
+
+
+_LAST: Final = 1 << 60
+
+
+@table
+def _steps_by_moment(record: Record) -> list[tuple[int, int, int]]:
+    """The first moment, the number and the last moment of each step that has moments, in order."""
+    return sorted(
+        (row.first_moment, row.step, row.last_moment)
+        for row in record.steps
+        if row.first_moment is not None and row.last_moment is not None
+    )
+
+
 def step_of(record: Record, moment: int) -> int:
-    """Optimizer steps finished before a moment."""
+    """Steps of any optimizer finished before a moment."""
     return lookup(record).moments[moment].step
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backprobe.rules.analysis.rows.completeness import first_step_unseen
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.tensors.bad_values import bad_since
-from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.steps import training_step_of
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Step
@@ -21,7 +21,7 @@ def steps_of_unseen_birth(record: Record, birth: Birth) -> tuple[int | None, int
     A value was born unseen if the loss or the gradients of a step between samples were not finite before it, or if a
     tensor that is older than the gap was not finite any more when capture went on.
     """
-    unseen, seen = first_step_unseen(record), step_of(record, birth.moment)
+    unseen, seen = first_step_unseen(record), training_step_of(record, birth.moment)
     if unseen is None or unseen >= seen:
         return None
     before = [row for row in record.steps if row.step < seen]
@@ -46,6 +46,10 @@ def _is_inherited(record: Record, birth: Birth, unseen: int) -> bool:
     """A tensor from before the first step that was not captured is not finite when the step of the birth begins."""
     for tensor, moment in bad_since(record).items():
         made = lookup(record).tensors[tensor].moment
-        if step_of(record, made) < unseen and step_of(record, moment) >= unseen and moment <= birth.moment:
+        if (
+            training_step_of(record, made) < unseen
+            and training_step_of(record, moment) >= unseen
+            and moment <= birth.moment
+        ):
             return True
     return False

@@ -165,4 +165,4 @@ for _ in range(3):
     bias = [row for row in rows if row.used == 0 and row.optimizer == 1]
     assert bias
     assert {row.cause for row in rows} == {None}
-    assert {row.explained_by for row in bias} == {"what earlier backward calls brought was cleared before the last one"}
+    assert {(row.verdict, row.numeric, row.explained_by) for row in bias} == {("agrees", 0.0, None)}

@@ -158,11 +158,54 @@ def test_what_cannot_be_checked_says_why() -> None:
     assert {row.verdict for row in asked} == {"not-checked"}
     assert {"in what is no plain function" in (row.why or "") for row in asked} == {True}
     threads = checked(
-        "import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()\n"
-        + HEAD + STEP.format(before="") + "stop.set()\nthread.join()\n"
+        "import threading\nstop = []\ndef spin():\n    while not stop:\n        pass\n"
+        "thread = threading.Thread(target=spin, name='spinner')\nthread.start()\n"
+        + HEAD + STEP.format(before="") + "stop.append(1)\nthread.join()\n"
     )  # fmt: skip
     assert {row.verdict for row in threads} == {"not-checked"}
-    assert all("other threads" in (row.why or "") for row in threads)
+    assert all("the thread 'spinner' of the program runs" in (row.why or "") for row in threads)
+
+
+def test_threads_that_wait_and_workers_that_load_data_do_not_keep_a_step_from_being_checked() -> None:
+    waiting = checked(
+        "import queue, threading\nlines = queue.Queue()\ndef write():\n    while lines.get() is not None:\n        pass\n"
+        "thread = threading.Thread(target=write)\nthread.start()\nlines.put(1)\n"
+        + HEAD + STEP.format(before="") + "lines.put(None)\nthread.join()\n"
+    )  # fmt: skip
+    assert verdicts(waiting) == {("agrees", None)}
+    loaded = checked(
+        HEAD + "from torch.utils.data import DataLoader, TensorDataset\n"
+        "for x, y in DataLoader(TensorDataset(x, y), batch_size=4, num_workers=1):\n    optimizer.zero_grad()\n"
+        "    x.mul_(2.0)\n    loss = ((net(x) - y) ** 2).mean()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    assert verdicts(loaded) == {("agrees", None)}
+
+
+def test_a_use_of_a_frozen_leaf_is_no_use_of_it() -> None:
+    rows = checked(
+        "import torch\nfrom torch import nn\nactor, critic = nn.Linear(4, 2), nn.Linear(6, 1)\n"
+        "first = torch.optim.SGD(actor.parameters(), lr=0.01)\nsecond = torch.optim.SGD(critic.parameters(), lr=0.01)\n"
+        "for _ in range(3):\n    seen, done = torch.randn(16, 4), torch.randn(16, 2)\n"
+        "    second.zero_grad()\n    critic(torch.cat([seen, done], 1)).square().mean().backward()\n"
+        "    critic.requires_grad_(False)\n    first.zero_grad()\n"
+        "    (-critic(torch.cat([seen, actor(seen).tanh()], 1)).mean()).backward()\n"
+        "    critic.requires_grad_(True)\n    second.step()\n    first.step()\n"
+    )
+    assert verdicts(rows) == {("agrees", None)}
+
+
+def test_what_was_cleared_before_the_last_backward_call_is_no_part_of_its_derivative() -> None:
+    rows = checked(
+        "import torch\nfrom torch import nn\nmaker, critic = nn.Linear(4, 4), nn.Linear(4, 1)\n"
+        "first = torch.optim.SGD(maker.parameters(), lr=0.01)\nsecond = torch.optim.SGD(critic.parameters(), lr=0.01)\n"
+        "for _ in range(3):\n    made = maker(torch.randn(8, 4))\n    lost = -critic(made).mean()\n"
+        "    told = critic(made.detach()).square().mean()\n    first.zero_grad()\n    lost.backward()\n"
+        "    second.zero_grad()\n    told.backward()\n    first.step()\n    second.step()\n"
+    )
+    of_critic = [row for row in rows if row.optimizer == 1]
+    assert verdicts(tuple(of_critic)) == {("agrees", None)}
+    cut = [row for row in rows if row.optimizer == 0]
+    assert {row.explained_by for row in cut} - {None} == {"the program cuts the graph: `detach` in line 9"}
 
 
 def test_a_tensor_that_changes_inside_the_step_is_not_compared() -> None:
