@@ -22,7 +22,7 @@ from backprobe.capture.program.header import header
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.rewriting.sites import Sites
 from backprobe.capture.rewriting.untapped_sites import OutsideSites
-from backprobe.record import End
+from backprobe.record import End, Record
 
 DEVIATIONS: Final = (
     "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
@@ -94,6 +94,12 @@ class Watch:
                 recorder.optimizers.bind(thing, name, site)
             else:
                 recorder.see(thing, site)
+
+
+def record_nothing(options: Options, reason: str) -> Record:
+    """Make the record of a watch that records nothing: no rows, and the reason in its header."""
+    end = End(ending="ended", exit_code=0, duration_ns=0, own_ns=0, own_errors=0)
+    return Record(header=header(options, sys.argv, (), (reason,)), end=end)
 
 
 def check(watched: Sequence[Any]) -> None:
