@@ -193,8 +193,13 @@ class RandomPython:
             return [ast.ExceptHandler(value(), choose((None, self._name())), block())]
 
         choose = self._chooser.choice
-        maybe: Callable[[], list[ast.stmt]] = lambda: choose((block, list[ast.stmt]))()  # noqa: E731
-        items = lambda: [ast.withitem(value(), choose((None, self._target(1)))) for _ in range(choose((1, 1, 2)))]  # noqa: E731
+
+        def maybe() -> list[ast.stmt]:
+            return choose((block, list[ast.stmt]))()
+
+        def items() -> list[ast.withitem]:
+            return [ast.withitem(value(), choose((None, self._target(1)))) for _ in range(choose((1, 1, 2)))]
+
         return [
             *[lambda: self._function(ast.FunctionDef, depth)] * 3,
             lambda: self._function(ast.AsyncFunctionDef, depth),
@@ -211,7 +216,7 @@ class RandomPython:
             lambda: ast.Match(value(), [ast.match_case(self._pattern(2), choose((None, value())), block()) for _ in range(2)]),
         ]  # fmt: skip
 
-    def _function(self, kind: type[ast.FunctionDef] | type[ast.AsyncFunctionDef], depth: int) -> ast.stmt:
+    def _function(self, kind: type[ast.FunctionDef | ast.AsyncFunctionDef], depth: int) -> ast.stmt:
         decorators = self._some(lambda: self._expression(1), 1)
         return kind(self._name(), self._arguments(1), self._block(depth, 6), decorators, None)
 

@@ -20,6 +20,7 @@ import msgspec
 
 import backprobe
 from backprobe.rules.analysis.gradients.measured_cuts import measured
+from backprobe.rules.edits.bound_names import with_bound_names
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.finding import Finding, Occurrences, with_fingerprints
@@ -91,6 +92,7 @@ def judge(
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
+        single = with_bound_names(record, single)
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))
         shown = [finding for finding in suppressed(record, kept, judged) if options.keeps(finding)]
     levelled = (msgspec.structs.replace(finding, level=options.level(finding)) for finding in shown)

@@ -138,7 +138,7 @@ def parameters_of(function: Function) -> list[str]:
 
 
 def target_names(target: ast.expr) -> Iterator[str]:
-    """The names that a target binds or stores into: `x` and `rows` of `x, rows[i] = ...`, and not `i`, which is read."""
+    """The names that a target binds or stores into: `x` and `rows` of `x, rows[i] = 1, 2`, not `i`."""
     if isinstance(target, ast.Tuple | ast.List):
         for part in target.elts:
             yield from target_names(part)
