@@ -1,6 +1,7 @@
 """`with backprobe.watch(model, optimizer) as watching:` in a training job: the record of the block, and its findings.
 
 With `url=`, or BACKPROBE_URL set, the record goes to a service while the job goes on (`backprobe.recorder`).
+Inside another capture (`backprobe run`, `pytest --backprobe`, a service) that one records the block, not this one.
 
 It sees parameters by name, module calls, backward calls with the line that made them, graphs, saved bytes, gradients,
 what happens to `.grad`, optimizers. It does not see locals: `backprobe run` and `backprobe watch` as commands do.
@@ -84,11 +85,16 @@ class Watching:
         return self
 
     def __enter__(self) -> Self:
+        from backprobe.capture.program.other_capture import leave_recording
         from backprobe.capture.program.watch import Watch
         from backprobe.record.encoding.codec import MAGIC
 
-        if self._watch is not None:
+        if self._watch is not None or self._idle is not None:
             raise RuntimeError("a watch is used once: make another one with backprobe.watch(...)")
+        self._idle = leave_recording("backprobe.watch")
+        if self._idle is not None:
+            self._save_nothing()
+            return self
         self._open_sender()
         if self._idle is not None:
             return self
@@ -102,6 +108,20 @@ class Watching:
             raise
         self._watch, self._watched = watch, ()
         return self
+
+    def _save_nothing(self) -> None:
+        """Write the record without rows to the file: the program may read it. A file that exists is left as it is."""
+        from backprobe.record import dumps
+
+        if self._path is None:
+            return
+        try:
+            with self._path.open("xb") as file:
+                file.write(dumps(self.record))
+        except FileExistsError:
+            pass
+        except OSError as error:
+            self.lost = error.strerror or str(error)
 
     def _open_sender(self) -> None:
         """Make the sender, where the record is sent; or let this process be, where another one of its job records."""
@@ -137,7 +157,7 @@ class Watching:
 
     @property
     def record(self) -> Record:
-        """What was seen; within the block, as far as it goes.
+        """What was seen; within the block, as far as it goes. It has no rows where another capture or rank records.
 
         Raises:
             RuntimeError: the block was not entered.
@@ -145,7 +165,10 @@ class Watching:
         if self._record is not None:
             return self._record
         if self._idle is not None:
-            raise RuntimeError(f"nothing was watched: {self._idle}")
+            from backprobe.capture.program.watch import record_nothing
+
+            self._record = record_nothing(self._options, self._idle)
+            return self._record
         from backprobe.record import FrameReader
 
         reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
@@ -181,9 +204,13 @@ class Watching:
         """The findings as text, and a line that says what was judged."""
         from backprobe.show.formats import concise
 
+        if self._idle is not None:
+            return f"backprobe: nothing was recorded here: {self._idle}"
         return concise.render(self.record, self.judgement)
 
     def __repr__(self) -> str:
+        if self._idle is not None:
+            return f"<backprobe.watch, {self._idle}>"
         if self._watch is None:
             return "<backprobe.watch, not entered>"
         return f"<backprobe.watch, {'ended' if self._file is None and self._record is not None else 'open'}>"
@@ -235,6 +262,7 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
 
     Of a long job the first six steps are taken in full, then 10, 20, 50, 100, 200, 500 and so on, and the two after a
     step that went wrong. Afterwards torch is as it was: no hook is left, every function has its own code.
+    Inside another capture of this process the watch records nothing and says so once: that capture sees the block.
 
     Args:
         every: Take every so-manieth step instead; 1: all of them.
@@ -255,7 +283,7 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
     Raises:
         TypeError: something is no module, optimizer or tensor.
         ValueError: an argument cannot be; the message says what can.
-        RuntimeError: on entering, if another capture is active in this process.
+        RuntimeError: on entering it a second time.
     """
     from backprobe.recorder.training_job import Asked
 

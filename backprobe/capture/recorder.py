@@ -58,6 +58,7 @@ class Recorder:
         self.calls = Calls(self)
         self.warnings, self.sampler = Warnings(self), Sampler(self)
         self.main: Any = None
+        self.was_left_to = False
         self._nones: dict[int, int] = {}
         self.operations = Operations(self)
         self.statements = native.chosen(Statements)(self)

@@ -170,6 +170,40 @@ def test_a_test_that_fails_by_itself_says_why_and_the_findings_stand_in_a_sectio
     assert "findings of Backprobe, before the test failed" in found["out"]
 
 
+WATCHED = """
+import backprobe
+import pytest
+from model import Net, fit
+
+
+@pytest.fixture
+def net():
+    net = Net()
+    with backprobe.watch(net, report=False) as watching:
+        yield net
+    assert [found.rule.code for found in watching.findings] == ["BP601"]
+
+
+def test_watched_by_a_fixture(net):
+    fit(net, 2)
+
+
+@pytest.mark.backprobe(fail_on="error")
+def test_watches_itself():
+    net = Net()
+    with backprobe.watch(net) as watching:
+        fit(net, 2)
+    assert watching.findings == ()
+"""
+
+
+def test_a_test_that_watches_something_itself_passes(project) -> None:
+    (project / "test_watched.py").write_text(WATCHED)
+    found = ran(project, "--backprobe", "-q", "test_watched.py")
+    assert found["code"] == 0, found["out"]
+    assert "backprobe: 1 tests captured, 1 with findings (1 in all)" in found["out"]
+
+
 def test_without_the_option_nothing_is_captured(project) -> None:
     found = ran(project, "test_net.py", "-k", "cut or sound", "-q")
     assert (found["code"], "3 passed" in found["out"], "tests captured" in found["out"]) == (0, True, False)
@@ -241,12 +275,9 @@ except KeyError as error:
     print("its own", error)
 
 def within():
-    backprobe.check(fit, Net(), 1)
+    print("inner", backprobe.check(fit, Net(), 1))
 
-try:
-    backprobe.check(within)
-except RuntimeError as error:
-    print("twice:", error)
+print("outer", [one.rule.code for one in backprobe.check(within, fail_on=None)])
 for bad in ({"fail_on": "eror"}, {"ignore": ["BP999"]}):
     try:
         backprobe.check(fit, Net(), 1, **bad)
@@ -283,10 +314,10 @@ def test_a_function_is_checked_in_place_and_has_its_own_code_back(project) -> No
         "sound ()",
         "its own 'own'",
     ]
-    assert lines[5].startswith("twice: a run is already being captured")
-    assert lines[6].startswith("refused fail_on='eror' is none of")
-    assert "BP999" in lines[7]
-    assert lines[8] == "closure ['BP101']"
+    assert lines[5:7] == ["inner ()", "outer ['BP601']"]
+    assert lines[7].startswith("refused fail_on='eror' is none of")
+    assert "BP999" in lines[8]
+    assert lines[9] == "closure ['BP101']"
 
 
 def test_the_helper_is_public_and_torch_stays_unloaded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 import weakref
@@ -14,8 +15,11 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 
 import backprobe
+from backprobe.capture import Options
 from backprobe.capture.instrument.taps import Active
-from backprobe.record import check
+from backprobe.capture.program.block import Block
+from backprobe.capture.program.notebook_cell import Cell, Notebook
+from backprobe.record import FrameReader, check
 
 SWAPPED = [
     torch.autograd.graph._engine_run_backward,
@@ -126,13 +130,86 @@ def test_afterwards_torch_is_as_it_was_also_after_an_exception() -> None:
     kept.backward()
 
 
-def test_another_capture_is_refused_and_leaves_the_first_one_alone() -> None:
+WATCHING = """
+import torch
+import backprobe
+from backprobe.integrations.attachment import Attachment
+
+enc, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*enc.parameters(), *head.parameters()], lr=0.1)
+
+
+def step():
+    optimizer.zero_grad()
+    head(torch.relu(enc(torch.ones(2, 3))).detach()).pow(2).mean().backward()
+    optimizer.step()
+
+
+def train(path):
+    with backprobe.watch(enc, head, optimizer, save=path) as first:
+        step()
+    with backprobe.watch(enc, head, optimizer, save=path) as second:
+        step()
+    assert first.findings == second.findings == backprobe.check(step) == ()
+    assert backprobe.load(path) == first.record
+    assert (first.record.backward_calls, first.health(), first.lost) == ((), None, None)
+    assert "nothing was recorded here: another capture" in first.summary()
+    assert "another capture" in repr(first)
+    attachment = Attachment({})
+    attachment.begin([("head", head)])
+    step()
+    attachment.end()
+    assert attachment.watching.findings == ()
+"""
+
+
+def _run(path: Path) -> Any:
+    return backprobe.run(f"{WATCHING}\ntrain({str(path)!r})\n")
+
+
+def _watch(path: Path, within: dict[str, Any]) -> Any:
+    with backprobe.watch(within["enc"], within["head"], within["optimizer"], report=False) as watching:
+        within["train"](path)
+    return watching.record
+
+
+def _block(path: Path, within: dict[str, Any]) -> Any:
+    with Block([within["train"]], path.parent, Options()) as block:
+        within["train"](path)
+    return block.record
+
+
+def _cell(path: Path, within: dict[str, Any]) -> Any:
+    text = f"train({str(path)!r})"
+    reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
+    cell = Cell(filename="<cell>", path="Cell [1]", text=text, tree=lambda: ast.parse(text))
+    error = Notebook().run(cell, within, Options(entry="notebook"), reader.feed)
+    assert error is None, error
+    return reader.record()
+
+
+@pytest.mark.parametrize("capture", [_run, _watch, _block, _cell])
+def test_inside_another_capture_a_watch_leaves_the_recording_to_it_and_the_program_goes_on(
+    tmp_path: Path, capsys: Any, capture: Any
+) -> None:
+    within: dict[str, Any] = {"__name__": "watching"}
+    exec(WATCHING, within)
+    record = capture(tmp_path / "own.bprec") if capture is _run else capture(tmp_path / "own.bprec", within)
+    assert record.raised == ()
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end.own_error
+    assert len(record.backward_calls) == 4
+    assert capsys.readouterr().err.count("records nothing here") == 1
+
+
+def test_a_watch_is_used_once_also_where_another_capture_records() -> None:
     model = Net()
     with backprobe.watch(model, report=False) as first:
-        with pytest.raises(RuntimeError, match="already being captured"), backprobe.watch(model):
+        inner = backprobe.watch(model)
+        with inner:
+            model(torch.ones(1, 3)).backward()
+        with pytest.raises(RuntimeError, match="used once"), inner:
             pass
-        model(torch.ones(1, 3)).backward()
-    assert len(first.record.backward_calls) == 1
     with pytest.raises(RuntimeError, match="used once"), first:
         pass
 

@@ -22,7 +22,7 @@ from backprobe.capture.program.header import header
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.rewriting.sites import Sites
 from backprobe.capture.rewriting.untapped_sites import OutsideSites
-from backprobe.record import End
+from backprobe.record import End, Record
 
 DEVIATIONS: Final = (
     "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
@@ -96,6 +96,12 @@ class Watch:
                 recorder.see(thing, site)
 
 
+def record_nothing(options: Options, reason: str) -> Record:
+    """Make the record of a watch that records nothing: no rows, and the reason in its header."""
+    end = End(ending="ended", exit_code=0, duration_ns=0, own_ns=0, own_errors=0)
+    return Record(header=header(options, sys.argv, (), (reason,)), end=end)
+
+
 def check(watched: Sequence[Any]) -> None:
     """Refuse what cannot be watched.
 
@@ -131,6 +137,7 @@ def _call_at(frame: FrameType) -> ast.Call | None:
 
 
 def _site(sites: Sites, frame: FrameType | None) -> int | None:
-    if frame is None or not sites.is_user_file(frame.f_code.co_filename):
-        return None
-    return sites.of_frame(frame)
+    """The innermost statement of the program: a training loop of a library may have called what watches."""
+    while frame is not None and not sites.is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else sites.of_frame(frame)

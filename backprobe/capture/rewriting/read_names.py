@@ -8,6 +8,9 @@ from collections.abc import Iterable
 _MOST = 256
 """Names of one statement that are kept."""
 
+_TAPS = "__bp_"
+"""How the names of taps begin: an iterable, context or subject has its taps when the names that it gives are noted."""
+
 
 def chain(node: ast.AST) -> str | None:
     """`a.b[0].c` as text, where every link is a name, an attribute or a constant subscript; else None."""
@@ -39,7 +42,7 @@ def reads(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
         for node in ast.walk(root):
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Del):
                 text = chain(node)
-                if text is not None and (isinstance(node.ctx, ast.Load)):
+                if text is not None and isinstance(node.ctx, ast.Load) and not text.startswith(_TAPS):
                     found[text] = None
                     if len(found) >= _MOST:
                         return tuple(found)
@@ -57,7 +60,7 @@ def operands(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
         node = waiting.pop()
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
             text = None if is_metadata(node) else chain(node)
-            if text is not None:
+            if text is not None and not text.startswith(_TAPS):
                 found[text] = None
         waiting += _operands_in(node)[::-1]
     return tuple(found)

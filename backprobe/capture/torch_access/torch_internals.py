@@ -138,6 +138,11 @@ def is_compiled_region(frame: FrameType) -> bool:
     return frame.f_lineno == code.co_firstlineno and any(name.startswith(_REGION) for name in code.co_names)
 
 
+def autograd_records() -> bool:
+    """True if autograd records operations now: inference mode is off, inside of which `enable_grad` has no effect."""
+    return torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+
+
 def data_address(tensor: torch.Tensor) -> int:
     """The address of a tensor's first element; 0 if it has no memory.
 

@@ -6,6 +6,7 @@ import msgspec
 import torch
 
 from backprobe.capture.output.writer import Writer
+from backprobe.capture.torch_access.torch_internals import autograd_records
 from backprobe.capture.tracking.timeline import Threads
 from backprobe.record import Moment
 from backprobe.record.rows.events import MomentKind
@@ -66,7 +67,7 @@ class Moments:
             thread=timeline.thread,
             module_call=timeline.modules[-1] if timeline.modules else None,
             step=self.steps,
-            grad_mode=torch.is_grad_enabled(),
+            grad_mode=autograd_records(),
             inference_mode=torch.is_inference_mode_enabled(),
             autocast=autocast(),
         )
@@ -76,7 +77,7 @@ class Moments:
 
     def _again(self) -> None:
         """The moment was written inside its statement, where the modes may have been others: now they are its own."""
-        row, modes = self._row, (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast())
+        row, modes = self._row, (autograd_records(), torch.is_inference_mode_enabled(), autocast())
         if row is None or row.thread != self._threads.here().thread:
             return
         if (row.grad_mode, row.inference_mode, row.autocast) != modes:

@@ -22,7 +22,7 @@ class Moment(Row, frozen=True, kw_only=True):
         thread: In which thread.
         module_call: The innermost module call open. None: none.
         step: Optimizer steps finished before it.
-        grad_mode: Autograd was on.
+        grad_mode: Autograd recorded operations: grad mode was on and inference mode off.
         inference_mode: Under `inference_mode`.
         autocast: dtype per device as text. None: off.
     """
@@ -150,7 +150,7 @@ class ModuleCall(Row, frozen=True, kw_only=True):
         hi: At leave: its nodes are those in [lo, hi).
         thread: In which thread.
         training: In training mode then.
-        grad_mode: Autograd was on then.
+        grad_mode: Autograd recorded operations then: grad mode was on and inference mode off.
         recompute: A checkpoint's second forward.
     """
 

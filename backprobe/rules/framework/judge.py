@@ -23,6 +23,7 @@ import msgspec
 import backprobe
 from backprobe.rules.analysis.gradients.measured_cuts import measured
 from backprobe.rules.analysis.rows.completeness import is_proven, text_not_parsed, what_went_unseen
+from backprobe.rules.edits.bound_names import with_bound_names
 from backprobe.rules.framework.checks import Check, check_invariant, is_invariant, leave_out_explained
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.facts import missing_fact
@@ -107,6 +108,7 @@ def judge(
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
+        single = with_bound_names(record, single)
         declared = {module.RULE.name: module.RULE for module in modules} | _OWN
         single = [_graded(record, declared[finding.rule.name], finding) for finding in single]
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))

@@ -345,6 +345,8 @@ def _differentiated_again(record: Record, call: BackwardCall, constants: dict[in
         later = lookup(record).calls.get(raised.call) if raised.call is not None else None
         if later is None or later.call <= call.call or later.site is None:
             continue
+        if not lookup(record).moments[later.moment_before].grad_mode:
+            continue  # nothing has a history there, whatever the earlier call recorded
         site = site_of(record, later.site)
         names = _names_of(record, constants, site.function, later.moment_before, frozenset(site.reads))
         if any(root.tensor in constants for root in later.roots) or names or _made_of_returned(record, call, later):

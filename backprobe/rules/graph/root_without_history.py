@@ -69,7 +69,7 @@ from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import Mode, Record
 
 RULE = Rule(
     name="root-without-history",
@@ -91,7 +91,7 @@ def check(record: Record) -> Iterator[Finding]:
     for one in raised_calls(record, "no-history"):
         off = off_around_walk(record, one.raised, one.site.site)
         if off is not None and off.site is not None:
-            yield _walked_without_mode(record, one, off.site)
+            yield _walked_without_mode(record, one, off, off.site)
             continue
         roots = rooted_in(record, one.call)
         above = _ancestors(record, roots)
@@ -100,9 +100,12 @@ def check(record: Record) -> Iterator[Finding]:
             yield _finding(record, one, roots, above)
 
 
-def _walked_without_mode(record: Record, one: RaisedCall, around: int) -> Finding:
+def _walked_without_mode(record: Record, one: RaisedCall, off: Mode, around: int) -> Finding:
     """A function that makes a loss and walks it, called while gradients are off."""
     name = next((row.name for row in one.call.roots if row.name), None) or "the root"
+    advice = "Call it outside; or open `torch.enable_grad()` where it needs gradients."
+    if off.kind == "inference":  # where `enable_grad` has no effect
+        advice = "Call it outside; or use `torch.no_grad()` here, and `torch.enable_grad()` where it needs gradients."
     return told(
         record,
         RULE,
@@ -110,7 +113,7 @@ def _walked_without_mode(record: Record, one: RaisedCall, around: int) -> Findin
         (
             f"Gradients are off from here on, and `{one.site.function.rpartition('.')[2]}` walks `{name}` back inside.",
             "Nothing that is computed there has a history, so the backward call raises.",
-            "Call it outside; or open `torch.enable_grad()` where it needs gradients.",
+            advice,
         ),
         binding=name,
         moments=[one.call.moment_before],

@@ -61,6 +61,7 @@ from typing import TYPE_CHECKING
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.refused_writes import Refused, refused
+from backprobe.rules.analysis.training.grad_modes import switches_off
 from backprobe.rules.edits.out_of_place import out_of_place
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
@@ -99,7 +100,7 @@ def _finding(record: Record, one: Refused) -> Finding:
     switched = [
         row.site
         for row in record.modes
-        if row.kind in ("grad", "inference") and one.tensor is not None and (row.moment or 0) <= one.tensor.moment
+        if switches_off(row) and one.tensor is not None and (row.moment or 0) <= one.tensor.moment
     ]
     return told(
         record,

@@ -51,6 +51,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import path_of, replacement
 from backprobe.rules.analysis.source.syntax import site_of, text_in
@@ -58,6 +60,7 @@ from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.training.grad_modes import switched_off_at
 from backprobe.rules.framework.finding import Fix, Region
 from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -90,7 +93,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _tensor(record: Record, raised: Raised) -> Tensor | None:
-    """The inference tensor that the statement reads; else the last one that the program named before."""
+    """The inference tensor that the statement reads; else the last one before it, one with a name first."""
     index = lookup(record)
     until = raised.moment if raised.moment is not None else 0
     named = [
@@ -100,7 +103,10 @@ def _tensor(record: Record, raised: Raised) -> Tensor | None:
     ]
     bound = [index.tensors[row.tensor] for row in record.bindings if row.moment <= until]
     found = [one for one in (*bound, *reversed(named)) if one.special == "inference" and one.site is not None]
-    return _maker(record, found[-1]) if found else None
+    if found:
+        return _maker(record, found[-1])
+    made = (one for one in reversed(record.tensors) if one.special == "inference" and one.moment <= until)
+    return next((one for one in made if one.site is not None), None)
 
 
 def _maker(record: Record, tensor: Tensor) -> Tensor:
@@ -119,7 +125,8 @@ def _is_under_it(record: Record, site: int) -> bool:
 def _finding(record: Record, raised: Raised, tensor: Tensor, made: int) -> Finding:
     index, site = lookup(record), site_of(record, made)
     bound = index.bindings_of[tensor.tensor]
-    name = bound[0].name if bound else "A tensor"
+    name = f"`{bound[0].name}`" if bound else "a value without a name"
+    first = f"{name[0].upper()}{name[1:]}"
     switch = switched_off_at(record, made)
     region: Region | None = None
     fixes: list[Fix] = []
@@ -128,21 +135,20 @@ def _finding(record: Record, raised: Raised, tensor: Tensor, made: int) -> Findi
         text = text_in(record, site.source, region).replace("inference_mode", "no_grad")
         edit = replacement(record, site, region, text)
         fixes.append(Fix(title="Use `no_grad` in place of `inference_mode`", safety="unsafe", edits=(edit,)))
-    line = None if raised.site is None else site_of(record, raised.site).line
-    where = "" if line is None else f" at line {line}"
-    return told(
+    where = "" if raised.site is None else f" at {line_words(record, raised.site, made)}"
+    finding = told(
         record,
         RULE,
         made,
         (
-            f"`{name}` is made under `inference_mode` here, and is used{where} where gradients are recorded.",
+            f"{first} is made under `inference_mode` here, and is used{where} where gradients are recorded.",
             "Such a tensor has no version counter, so autograd can neither save nor track it.",
             "Use `torch.no_grad()` here, or hand on `.clone()` made outside of the mode.",
         ),
-        binding=name,
+        binding=name.strip("`"),
         moments=[tensor.moment],
         region=region,
-        related=((f"`{name}` is made here", made if region is not None else None), ("raised here", raised.site)),
+        related=((f"{name} is made here", made if region is not None else None), ("raised here", raised.site)),
         evidence={
             "tensor": tensor.tensor,
             "special": "inference",
@@ -153,3 +159,5 @@ def _finding(record: Record, raised: Raised, tensor: Tensor, made: int) -> Findi
         tensors=(tensor.tensor,),
         level=level_of(record, raised),
     )
+    is_only = bool(bound) or len({row.site for row in record.modes if row.kind == "inference"}) < 2
+    return finding if is_only else msgspec.structs.replace(finding, confidence="likely")

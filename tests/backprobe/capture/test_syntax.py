@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.backprobe.capture.in_process import recorded
 from tests.support.forks import run
 
 HERE = Path(__file__).parent
@@ -94,3 +95,22 @@ def test_a_script_is_run_from_another_folder(tmp_path: Path) -> None:
     )  # fmt: skip
     assert captured.stdout == plain.stdout
     assert captured.stderr.startswith(plain.stderr)
+
+
+def test_no_statement_reads_or_binds_a_tap() -> None:
+    record = recorded(
+        """
+        import contextlib, torch
+        x = torch.ones(2, requires_grad=True)
+        for part in [x * 1, x.mul(2)]:
+            y = part.sum()
+        with contextlib.nullcontext(x.mul(3)) as z:
+            z = z + 1
+        match [x, x.mul(4)]:
+            case [first, second]:
+                w = first
+        """
+    )
+    names = {name for row in record.sites for name in (*row.reads, *row.targets)}
+    assert {"x", "part", "z", "first", "x.mul"} <= names
+    assert [name for name in names if "__bp" in name] == []

@@ -113,6 +113,11 @@ int bp_truth_of_call(PyObject *function)
     return truth;
 }
 
+int bp_autograd_records(void)
+{
+    return bp_truth_of_call(bp_torch.grad_enabled) && !bp_truth_of_call(bp_torch.inference_enabled);
+}
+
 PyObject *bp_method(PyObject *object, PyObject *name)
 {
     return PyObject_CallMethodNoArgs(object, name);

@@ -37,6 +37,9 @@ int64_t bp_sequence_number(void);
 int bp_is_tracing(void);
 /* What a call without arguments says: 1, 0; an error counts as 0. */
 int bp_truth_of_call(PyObject *function);
+
+/* 1 if autograd records operations now: grad mode is on and inference mode is off, whatever `enable_grad` inside it says. */
+int bp_autograd_records(void);
 /* A method without arguments, called. */
 PyObject *bp_method(PyObject *object, PyObject *name);
 /* A bool attribute: 1, 0, or -1 with an exception. */

@@ -461,7 +461,7 @@ static int64_t write_moment(bp_moments *moments, const char *kind, int64_t site,
     moment->thread = timeline->thread;
     moment->module_call = bp_module_call(timeline);
     moment->step = moments->steps;
-    moment->grad_mode = bp_truth_of_call(bp_torch.grad_enabled);
+    moment->grad_mode = bp_autograd_records();
     moment->inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
     if (put_moment(moments) < 0) {
         return -1;
@@ -475,7 +475,7 @@ void bp_moment_again(bp_moments *moments)
     bp_timeline *timeline = moment->autocast == NULL ? NULL : bp_here(moments->threads);
     PyObject *cast = timeline == NULL || timeline->thread != moment->thread ? NULL : autocast();
     if (cast != NULL) {
-        int grad_mode = bp_truth_of_call(bp_torch.grad_enabled);
+        int grad_mode = bp_autograd_records();
         int inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
         int same = PyObject_RichCompareBool(cast, moment->autocast, Py_EQ) && grad_mode == moment->grad_mode &&
                    inference_mode == moment->inference_mode;

@@ -11,7 +11,7 @@ import msgspec
 import torch
 
 from backprobe.capture.output.text import class_name, cut, name
-from backprobe.capture.torch_access.torch_internals import next_sequence_number, tracing_state
+from backprobe.capture.torch_access.torch_internals import autograd_records, next_sequence_number, tracing_state
 from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.capture.tracking.tensors.parameter_keys import NO_ROOT, SELF, ParameterKeys, Root
 from backprobe.record import Module, ModuleCall, ModuleParameter
@@ -116,7 +116,7 @@ class Modules:
             lo=next_sequence_number(),
             thread=timeline.thread,
             training=bool(module.training),
-            grad_mode=torch.is_grad_enabled(),
+            grad_mode=autograd_records(),
             recompute=bool(timeline.calls),
         )
         recorder.writer.add("module_calls", row)

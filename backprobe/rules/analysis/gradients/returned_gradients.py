@@ -13,6 +13,7 @@ from backprobe.rules.analysis.source.arithmetic import imported_from_torch
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import statement_at, tree_of
 from backprobe.rules.analysis.tensors.parents import is_detached
+from backprobe.rules.analysis.training.grad_modes import SWITCHES
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, with_gradient
 from backprobe.rules.framework.tables import table
@@ -20,8 +21,8 @@ from backprobe.rules.framework.tables import table
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Operation, Record, Tensor
 
-_STOPS: Final = frozenset(
-    {"detach", "data", "item", "tolist", "numpy", "sign", "round", "argmax", "argmin", "no_grad", "tensor", "backward"}
+_STOPS: Final = SWITCHES | frozenset(
+    {"detach", "data", "item", "tolist", "numpy", "sign", "round", "argmax", "argmin", "tensor", "backward"}
 )
 """Behind these nothing is differentiated on purpose, or no tensor follows."""
 

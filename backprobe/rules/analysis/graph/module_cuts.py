@@ -42,11 +42,16 @@ def module_cut_above(record: Record, tensor: int) -> ModuleCut | None:
             if calls[0].grad_mode:
                 return ModuleCut(site=site, how=outermost(value_of(statement_at(record, site))), region=None)
             off = switched_off_at(record, site)
-            return ModuleCut(site=site, how=f"`{off[1]}`" if off else "`no_grad`", region=off[0] if off else None)
+            how = off[1] if off else "inference_mode" if _is_inference(record, site) else "no_grad"
+            return ModuleCut(site=site, how=f"`{how}`", region=off[0] if off else None)
         new = [parent for row in index.bindings_of[one][:1] for parent in row.parents if parent not in seen]
         seen.update(new)
         waiting += new
     return None
+
+
+def _is_inference(record: Record, site: int) -> bool:
+    return any(row.inference_mode for row in record.moments if row.site == site)
 
 
 @table

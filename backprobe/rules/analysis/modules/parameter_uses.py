@@ -20,7 +20,7 @@ from backprobe.rules.analysis.source.break_syntax import Ending
 from backprobe.rules.analysis.source.data_flow_steps import Program, Step
 from backprobe.rules.analysis.source.scopes import Function, last_name, names
 from backprobe.rules.analysis.source.syntax import site_of, statement, trees
-from backprobe.rules.analysis.training.grad_modes import SWITCHES, switched_off_at
+from backprobe.rules.analysis.training.grad_modes import SWITCHES, switched_off_at, switches_off
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -174,8 +174,7 @@ def _opened_around(record: Record, site: int) -> tuple[Ending, int, int] | None:
     for row in reversed(record.modes) if moments else ():
         is_open = row.moment is not None and row.moment <= moments[0] and (row.until is None or moments[0] <= row.until)
         node = statement(record, site_of(record, row.site)) if is_open and row.site is not None else None
-        is_off = row.kind in ("grad", "inference") and row.after == ("False" if row.kind == "grad" else "True")
-        if is_off and row.how == "decorator" and node is not None:
+        if switches_off(row) and row.how == "decorator" and node is not None:
             if any(one.grad_mode for one in record.moments if one.site == site):
                 return None  # it runs with gradients too: what is decorated is an evaluation
             found = _decorator(record, site_of(record, row.site or 0).source, node)
@@ -184,7 +183,7 @@ def _opened_around(record: Record, site: int) -> tuple[Ending, int, int] | None:
             source, part = found
             how = f"`{last_name(part.func if isinstance(part, ast.Call) else part)}`"
             return Ending(kind="no-grad", node=part, how=how), source, moments[0]
-        if is_off and row.how == "with" and isinstance(node, ast.With):
+        if switches_off(row) and row.how == "with" and isinstance(node, ast.With):
             part = _switch(node)
             if part is None:
                 return None

@@ -226,7 +226,8 @@ def _constant(record: Record, tree: Tree, name: ast.Name) -> ast.Assign | None:
     scope = scope_of(tree, name)
     inner = not isinstance(scope, Function) or (scope, name.id) in _stores(record) or name.id in parameters_of(scope)
     rows = assigned(record).get((tree.module, name.id), []) if not inner else []
-    return rows[0] if len(rows) == 1 == len(_stores(record)[tree.module, name.id]) else None
+    stores = _stores(record).get((tree.module, name.id), [])  # none of an import whose element is assigned
+    return rows[0] if len(rows) == 1 == len(stores) else None
 
 
 def reads_behind(record: Record, tree: Tree, value: ast.expr | None) -> set[str]:

@@ -137,11 +137,15 @@ def parameters_of(function: Function) -> list[str]:
     return [one.arg for one in (*every, *([given.kwarg] if given.kwarg else []))]
 
 
-def target_names(target: ast.AST) -> Iterator[str]:
-    """The plain names that a target binds."""
-    for part in ast.walk(target):
-        if isinstance(part, ast.Name):
-            yield part.id
+def target_names(target: ast.expr) -> Iterator[str]:
+    """The names that a target binds or stores into: `x` and `rows` of `x, rows[i] = 1, 2`, not `i`."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from target_names(part)
+    elif isinstance(target, ast.Starred):
+        yield from target_names(target.value)
+    elif name := root_name(target):
+        yield name
 
 
 def _bound(tree: Tree) -> dict[Scope, set[str]]:

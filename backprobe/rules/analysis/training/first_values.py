@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.syntax import method_called, statement_at
+from backprobe.rules.analysis.training.grad_modes import SWITCHES
 
 if TYPE_CHECKING:
     from backprobe.record import InplaceEvent, Record
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _LOADS: Final = re.compile(r"load|pretrained|copy|restore|sync|^from_|lerp|^set_|_to_parameters|update")
 """Of a call that gives values which something else had before."""
 
-_BOUNDS: Final = frozenset({"clamp", "clamp_", "clip", "clip_", "data", "no_grad"})
+_BOUNDS: Final = frozenset({"clamp", "clamp_", "clip", "clip_", "data"}) | SWITCHES
 _RANDOM: Final = frozenset(
     {"randn", "rand", "zeros", "ones", "empty", "full", "eye", "randn_like", "rand_like", "zeros_like", "ones_like"}
 )

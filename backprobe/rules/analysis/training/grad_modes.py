@@ -17,6 +17,9 @@ from backprobe.rules.framework.tables import table
 if TYPE_CHECKING:
     from backprobe.record import Mode, ModuleCall, Raised, Record
 
+_KINDS_OFF: Final = {"grad": "False", "inference": "True"}
+"""Kinds of modes that decide whether autograd records, each with its value where it does not."""
+
 SWITCHES: Final = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
@@ -79,6 +82,11 @@ def _switch(node: ast.expr) -> str:
     return name if name in SWITCHES else ""
 
 
+def switches_off(row: Mode) -> bool:
+    """True if this switch ends recording: `no_grad` and `set_grad_enabled(False)` do, and so does `inference_mode`."""
+    return row.after == _KINDS_OFF.get(row.kind)
+
+
 def mode_off(record: Record, moment: int) -> Mode | None:
     """What switched gradients off for this moment: the last switch still in force."""
     rows, regions = _switches_off(record)
@@ -88,13 +96,7 @@ def mode_off(record: Record, moment: int) -> Mode | None:
 
 @table
 def _switches_off(record: Record) -> tuple[list[Mode], Regions]:
-    rows = [
-        row
-        for row in record.modes
-        if row.kind in ("grad", "inference")
-        and row.after == ("False" if row.kind == "grad" else "True")
-        and row.moment is not None
-    ]
+    rows = [row for row in record.modes if switches_off(row) and row.moment is not None]
     return rows, Regions((row.moment or 0, row.until) for row in rows)
 
 
@@ -112,7 +114,7 @@ def _switches_in(record: Record) -> dict[int, tuple[Regions, list[Mode]]]:
     """Of each thread the regions with a grad mode of their own, and the plain calls that switched it, in order."""
     of_thread: defaultdict[int, list[Mode]] = defaultdict(list)
     for row in record.modes:
-        if row.kind in ("grad", "inference") and row.moment is not None:
+        if row.kind in _KINDS_OFF and row.moment is not None:
             of_thread[row.thread].append(row)
     return {
         thread: (
@@ -161,7 +163,7 @@ def off_around_walk(record: Record, raised: Raised, walk: int | None) -> Mode | 
         return None
     here = site_of(record, walk)
     for row in reversed(record.modes):
-        if row.kind == "grad" and row.after == "False" and row.how == "with" and row.site is not None:
+        if switches_off(row) and row.how == "with" and row.site is not None:
             is_open = (
                 row.moment is not None and row.moment <= at.moment and (row.until is None or at.moment <= row.until)
             )

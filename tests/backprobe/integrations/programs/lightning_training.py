@@ -62,9 +62,9 @@ except KeyError:
     print("raised")
 
 callback = WatchCallback(report=False)
-with backprobe.watch(nn.Linear(1, 1), report=False):
+with backprobe.watch(nn.Linear(1, 1), report=False) as watching:
     trained(callback)
-assert callback.watching is None
+assert (callback.watching.findings, len(watching.record.backward_calls)) == ((), 4)
 print("not watched twice")
 
 try:

@@ -166,7 +166,7 @@ int bp_module_enter(bp_statements *statements, PyObject *module)
         return -1;
     }
     call.training = (char)training;
-    call.grad_mode = (char)bp_truth_of_call(bp_torch.grad_enabled);
+    call.grad_mode = (char)bp_autograd_records();
     call.recompute = PyList_GET_SIZE(timeline->calls) > 0;
     call.number = statements->next_module_call;
     if (push(timeline, call) < 0) {
