@@ -26,7 +26,7 @@ class ItemRow:
         run: Public id; None: it was refused, and `problem` says why. status: of the run.
         ended: Nothing more comes of it. verdict: None: it goes on.
         cells: What the policy says of its findings, by rule; a rule that passes has none.
-        rules_judged: Of the run: how many rules looked at the whole record.
+        rules_judged: Of the run: how many rules looked at the whole record. backward_calls: of its record.
         unnamed: Public id of the run's snippet, if whoever sent that named no file.
         number, run_id: Not shown.
     """
@@ -42,6 +42,7 @@ class ItemRow:
     run_id: int | None
     ruleset: str | None
     rules_judged: int
+    backward_calls: int
     unnamed: str | None
 
 
@@ -76,6 +77,7 @@ def page(
             run.c.status,
             run.c.ruleset,
             run.c.rules_judged,
+            run.c.backward_calls,
             run.c.result_attempt,
             snippet.c.public_id.label("unnamed"),
         )
@@ -104,18 +106,20 @@ def _item(row: Any, rules: Rules, known: frozenset[str], findings: Sequence[Foun
 
 def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> ItemRow:
     over = row.status not in ("queued", "running")
+    calls = row.backward_calls or 0
     return ItemRow(
         n=row.n,
         custom_id=row.custom_id,
         run=row.run,
         status=row.status,
         ended=over,
-        verdict=rules.verdict(row.status, cells, judged=judged) if over else None,
+        verdict=rules.verdict(row.status, cells, judged=judged, backward_calls=calls) if over else None,
         problem=row.problem,
         cells=cells,
         run_id=row.run_id,
         ruleset=row.ruleset,
         rules_judged=row.rules_judged or 0,
+        backward_calls=calls,
         unnamed=row.unnamed,
     )
 

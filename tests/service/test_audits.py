@@ -152,6 +152,20 @@ def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(s
     assert ask("GET", f"{path}/findings?format=junit", 200).mimetype == "application/xml"
 
 
+def test_a_run_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(site, ask, begun, settle, samples):
+    calls = len(samples.tutorial().backward_calls)
+    demands = policy(ask, min_backward_calls=calls + 1)
+    audit = begun({"custom_id": "a", "run": site.finished()}, policy=demands)
+    settle()
+    path = audit["links"]["self"]
+    assert ask("GET", f"/v1/policies/{demands}", 200).json["min_backward_calls"] == calls + 1
+    assert ask("GET", path, 200).json["verdict"] == "failed"
+    assert [row["verdict"] for row in ask("GET", f"{path}/items", 200).json["items"]] == ["not-run"]
+    said = f"the policy demands at least {calls + 1} (min-backward-calls)"
+    assert said in ask("GET", f"{path}/findings?format=junit", 200).text
+    ask("POST", "/v1/policies", 422, json={"name": "c", "min_backward_calls": -1})
+
+
 def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, begun, settle):
     base = begun({"custom_id": "a", "run": site.finished()})
     settle()

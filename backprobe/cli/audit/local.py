@@ -165,7 +165,7 @@ def _judged(
     found = [found_of(one) for one in judgement.findings if one.suppressed is None]
     cells = rules.cells(found, known or (), [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if told.ended_well else "failed"
-    verdict = rules.verdict(status, cells, judged=True)
+    verdict = rules.verdict(status, cells, judged=True, backward_calls=len(record.backward_calls))
     told = replace(told, error=error, problem=why, rules=rules, known=known, verdict=verdict)
     return AuditedItem(name=name, verdict=verdict, cells=tuple(cells), reported=told)
 

@@ -30,9 +30,11 @@ class AuditedItem:
 
     @property
     def problem(self) -> str | None:
-        """Why it was refused, or what ended it before its end; None: nothing did."""
+        """Why it was refused or not judged, or what ended it before its end; None: nothing did."""
         told = self.reported
-        return told.problem if told.problem is not None or told.error is None else told.error.told
+        if told.problem is not None or told.error is None:
+            return told.problem or told.missing_calls
+        return told.error.told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

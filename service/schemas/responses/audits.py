@@ -29,6 +29,7 @@ class PolicyTold:
     min_confidence: Confidence
     new_only: bool
     not_run: Literal["fail", "warn"]
+    min_backward_calls: int
     created_by: str
     created_at: str
     links: SelfLink

@@ -124,6 +124,24 @@ def test_what_could_not_be_judged_never_passes(folder, capsys):
 
 
 @pytest.mark.usefixtures("fresh_python")
+def test_a_program_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(folder, record, capsys):
+    calls = len(samples.tutorial().backward_calls)
+    enough = policy(folder, f"[policy]\nmin-backward-calls = {calls}\n")
+    assert audit("records", "--policy", enough) == 0
+    capsys.readouterr()
+    more = policy(folder, f"[policy]\nmin-backward-calls = {calls + 1}\n")
+    written = ("--format", "junit", "--output", "out.xml", "--format", "github")
+    assert audit("records", "--policy", more, *written) == 1
+    said = f"the policy demands at least {calls + 1} (min-backward-calls)"
+    assert said in capsys.readouterr().out
+    assert said in (folder / "out.xml").read_text()
+    assert (
+        audit("records", "--policy", policy(folder, f'[policy]\nmin-backward-calls = {calls + 1}\nnot-run = "warn"\n'))
+        == 0
+    )
+    assert audit("records", "--policy", policy(folder, "[policy]\nmin-backward-calls = -1\n")) == 2
+
+
 def test_scripts_are_run_with_their_arguments_and_named_as_the_repository_names_them(folder, capsys):
     (folder / "jobs").mkdir()
     (folder / "jobs" / "a.py").write_text(f"import sys\nassert sys.argv[1:] == ['--steps', '2']\n{samples.TUTORIAL}")
@@ -248,6 +266,7 @@ def test_a_policy_is_what_it_says(folder):
     )
     assert found.body == {
         "name": "p", "fail": ["BP1"], "warn": ["*"], "min_confidence": "likely", "new_only": False, "not_run": "fail",
+        "min_backward_calls": 0,
     }  # fmt: skip
 
 
