@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from backprobe.cli.audit.imports import MOST_FILES, imported_files
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
 from backprobe.cli.audit.remote_trials import RemoteTrials, Sent, StoredFinding
 from backprobe.cli.exit_codes import UsageError
+from backprobe.imported_files import MOST_FILES, imported_files
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell, Rules
 from backprobe.severity import LEVELS

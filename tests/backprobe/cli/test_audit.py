@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from backprobe.cli import main
-from backprobe.cli.audit.imports import imported_files
 from backprobe.cli.audit.policy_file import policy_file
 from backprobe.cli.audit.programs import programs
 from backprobe.cli.exit_codes import UsageError
+from backprobe.imported_files import imported_files
 from backprobe.record import dumps
 from tests.support import samples
 
