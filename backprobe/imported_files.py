@@ -65,9 +65,9 @@ def _files(name: str, roots: Sequence[Path], importer: Path) -> Iterator[Path]:
         yield from _below(base, bare.split(".") if bare else [])
         return
     for root in roots:
-        ours = tuple(_below(root, bare.split(".")))
-        if ours:
-            yield from ours
+        found = tuple(_below(root, bare.split(".")))
+        if found:
+            yield from found
             return
 
 

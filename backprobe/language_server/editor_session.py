@@ -2,18 +2,21 @@
 
 open        a stored result of this very text is shown; nothing runs
 edit        results move with their lines; a line that was edited loses its own at once; nothing runs
-save        an entry point of a trusted workspace runs, in place of the run that goes on
+save        an entry point of a trusted workspace runs, in place of the run that goes on; else it is said why not
+fix         its finding is no longer shown, before the program runs again
 command     the file runs, if the workspace is trusted
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import msgspec
 from lsprotocol import types as lsp
 
 from backprobe.language_server.cache import Cache
@@ -25,9 +28,11 @@ from backprobe.language_server.positions import Encoding
 from backprobe.language_server.program import NotAProgram, Program, read_program
 from backprobe.language_server.results import Result
 from backprobe.language_server.service import Service
-from backprobe.language_server.settings import Settings, is_entry, judging
+from backprobe.language_server.settings import Entry, Settings, entry_of, judging
 
 UNTRUSTED: Final = "this workspace is not trusted, so nothing in it is run: set `trusted` when you know its code"
+
+_MARKS_OF_A_PROGRAM: Final = ('if __name__ == "__main__"', "if __name__ == '__main__'", ".backward(")
 
 Project = Callable[[Path], tuple[Mapping[str, Any], str]]
 """`[tool.backprobe]` that holds in a folder, and what is wrong with it; "": nothing."""
@@ -57,16 +62,17 @@ class Session:
     """One editor and its workspace.
 
     Args:
-        editor: Is told. workspace: the folder that is open; None: there is none.
+        editor: Is told. folders: those that are open.
         project: Reads `[tool.backprobe]`. environment: of this process. home: where results are kept.
     """
 
     def __init__(
-        self, editor: Editor, workspace: Path | None, project: Project, environment: Mapping[str, str], home: Path
+        self, editor: Editor, folders: Iterable[Path], project: Project, environment: Mapping[str, str], home: Path
     ) -> None:
         self.settings = Settings()
         self.encoding: Encoding = "utf-16"
-        self._editor, self._workspace, self._project, self._environment = editor, workspace, project, environment
+        self._editor, self._project, self._environment = editor, project, environment
+        self.folders = tuple(folders)
         self._cache = Cache(home)
         self._open: dict[str, Document] = {}
         self._closed: dict[str, Document] = {}
@@ -115,11 +121,14 @@ class Session:
     def saved(self, path: str) -> None:
         """A document was saved."""
         self._closed.clear()
-        if self.settings.run_on_save and self._is_entry(path):
-            if self.settings.trusted:
-                self.start(path)
-            else:
-                self._editor.status("untrusted", UNTRUSTED)
+        if not self.settings.trusted:
+            self._editor.status("untrusted", UNTRUSTED)
+        elif not self.settings.run_on_save:
+            self._say_not_run(path, "`runOnSave` is off")
+        elif self._entry_of(path) is None:
+            self._say_not_run(path, "it matches none of `entries`")
+        else:
+            self.start(path)
 
     def closed(self, path: str) -> None:
         """A document was closed; what is known of its file stays."""
@@ -135,6 +144,23 @@ class Session:
         else:
             self._editor.trouble(UNTRUSTED)
             self._editor.status("untrusted", UNTRUSTED)
+
+    def retired(self, path: str, fingerprint: str) -> None:
+        """A fix of this finding was applied: its lines are not what ran, even where each of them stayed as it was."""
+        result = self.result_of(path)
+        if result is not None:
+            kept = tuple(finding for finding in result.findings if finding.fingerprint != fingerprint)
+            self._results[result.entry] = msgspec.structs.replace(result, findings=kept)
+            for shown in result.texts:
+                self.show(shown)
+            self._editor.refresh()
+
+    def offers_run(self, path: str) -> bool:
+        """Whether a document may be run from a lens in it: its workspace is trusted, and it is a program."""
+        document = self._open.get(path)
+        if document is None or not self.settings.trusted:
+            return False
+        return self._entry_of(path) is not None or any(mark in document.text for mark in _MARKS_OF_A_PROGRAM)
 
     def result_of(self, path: str) -> Result | None:
         """The newest result that speaks of a file; None: none does."""
@@ -204,13 +230,16 @@ class Session:
             self._service = None
 
     async def _replaced(self, path: str, before: asyncio.Task[None] | None) -> None:
-        if before is not None and not before.done():
+        if before is not None:
             before.cancel()
-            await asyncio.wait([before])
+            await _wait_for_end(before)
         name = Path(path).name
         self._editor.status("running", f"running {name}")
         try:
-            program = await asyncio.to_thread(read_program, Path(path), self._workspace)
+            program = await asyncio.to_thread(read_program, Path(path), self._folder_of(path))
+            entry = self._entry_of(path)
+            if entry is not None:
+                program = replace(program, arguments=entry.arguments, environment=entry.environment)
             async with self._editor.progress(f"running {name}"):
                 result = await self._result(program)
         except (NotRun, NotAProgram) as error:
@@ -225,7 +254,7 @@ class Session:
 
     async def _result(self, program: Program) -> Result:
         if self.settings.url is not None:
-            return await self._remote().run(program, self.settings, self._rules())
+            return await self._remote().run(program, self.settings, judging(self._of_project(program.root)))
         result = await run_locally(program, self.settings, self._environment)
         self._cache.put(program.sha256, result)
         return result
@@ -242,7 +271,7 @@ class Session:
     async def _show_stored(self, path: str) -> None:
         """Show what an earlier run of this very program found; where there is none, nothing."""
         try:
-            program = await asyncio.to_thread(read_program, Path(path), self._workspace)
+            program = await asyncio.to_thread(read_program, Path(path), self._folder_of(path))
             found = self._cache.get(program.sha256)
             if found is not None and found.entry != program.absolute(program.entry):
                 found = None  # of an equal program in another folder
@@ -277,15 +306,20 @@ class Session:
             self._editor.trouble(wrong)
         return told
 
-    def _is_entry(self, path: str) -> bool:
-        folder = (
-            self._workspace if self._workspace and Path(path).is_relative_to(self._workspace) else Path(path).parent
-        )
-        patterns = [*self.settings.entries, *self._of_project(folder).get("entries", ())]
-        return is_entry(path, folder, patterns)
+    def _folder_of(self, path: str) -> Path | None:
+        """The innermost open folder that a file lies in; None: none."""
+        around = [folder for folder in self.folders if Path(path).is_relative_to(folder)]
+        return max(around, key=lambda folder: len(folder.parts), default=None)
 
-    def _rules(self) -> dict[str, Any]:
-        return {} if self._workspace is None else judging(self._of_project(self._workspace))
+    def _entry_of(self, path: str) -> Entry | None:
+        """How a save runs this file; None: it does not."""
+        folder = self._folder_of(path) or Path(path).parent
+        of_project = (Entry(program=pattern) for pattern in self._of_project(folder).get("entries", ()))
+        return entry_of(path, folder, (*self.settings.entries, *of_project))
+
+    def _say_not_run(self, path: str, why: str) -> None:
+        name = Path(path).name
+        self._editor.status("idle", f"{name} was saved and not run: {why}. The command `backprobe.run` runs it")
 
     def _forget(self, path: str) -> None:
         """What was attached to a document's text is attached afresh."""
@@ -298,3 +332,15 @@ class Session:
         task = asyncio.get_running_loop().create_task(what)
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
+
+
+async def _wait_for_end(task: asyncio.Task[None]) -> None:
+    """Wait until a task is over, also if this wait is canceled: two programs must not run at a time."""
+    canceled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            canceled = True
+    if canceled:
+        raise asyncio.CancelledError

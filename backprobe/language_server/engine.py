@@ -1,8 +1,10 @@
 """A local run: a child of the workspace's interpreter, `python -m backprobe run --format json`.
 
-1. The child is in a session of its own and is never left behind: whatever ends this run ends its whole group.
+1. The child is in a session of its own and is never left behind: whatever ends this run or this server ends its whole
+   group.
 2. It gets no key of a service, and neither reads nor writes the editor's pipes.
-3. After `seconds` it is interrupted as by Ctrl-C, so that what was seen until then is still told.
+3. `seconds` after its first statement it is interrupted as by Ctrl-C, so that what was seen until then is still told.
+   The same when it is canceled or a newer save takes its place: it can clean up before SIGTERM and SIGKILL come.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import contextlib
 import os
 import signal
 import tempfile
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
-from backprobe.child_groups import kill_group
+from backprobe.child_groups import kill_group, killed_with_this_process
 from backprobe.language_server.answers import from_report
 from backprobe.language_server.program import Program
 from backprobe.language_server.results import Result, Unreadable, paths_of, placed
@@ -30,7 +33,15 @@ KEYS: Final = ("BACKPROBE_API_KEY",)
 """Variables that a program under test never sees."""
 
 REPORT_SECONDS: Final = 10.0
-"""For the report, after an interrupt; then the child is killed."""
+"""For the report, after an interrupt; then the child gets SIGTERM."""
+
+TERMINATE_SECONDS: Final = 2.0
+"""After SIGTERM; then the child is killed."""
+
+START_SECONDS: Final = 120.0
+"""For the interpreter and torch, before the program's first statement."""
+
+_LOOK_SECONDS: Final = 0.05
 
 _TAIL_BYTES: Final = 4096
 _USAGE, _OURS = 2, 3
@@ -48,11 +59,13 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
         asyncio.CancelledError: as for every task; the child has ended then.
     """
     with tempfile.TemporaryDirectory(prefix="backprobe-editor-") as folder:
-        report = Path(folder) / "report.json"
-        command = [settings.interpreter, "-m", "backprobe", "run", "--exit-zero"]
+        report, record = Path(folder) / "report.json", Path(folder) / "record.bprec"
+        command = [settings.interpreter, "-m", "backprobe", "run", "--exit-zero", "--sources", str(program.root)]
         command += [] if settings.tier is None else ["--tier", settings.tier]
-        command += ["--format", "json", "--output", str(report), program.entry]
-        child_environment = {name: value for name, value in environment.items() if name not in KEYS}
+        command += ["--save", str(record), "--format", "json", "--output", str(report), program.entry]
+        command += program.arguments
+        inherited = {**environment, **program.environment}
+        child_environment = {name: value for name, value in inherited.items() if name not in KEYS}
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, cwd=program.root, env=child_environment, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE,
@@ -60,14 +73,18 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
             )  # fmt: skip
         except OSError as error:
             raise NotRun(f"`{settings.interpreter}` cannot be started ({error.strerror}): set `interpreter`") from None
-        tail = asyncio.create_task(_tail_of(process))
-        try:
-            stopped = await _ended(process, settings.seconds)
-            return _read(report, program, process.returncode, await tail, settings.seconds if stopped else None)
-        finally:
-            kill_group(process.pid)
-            await asyncio.shield(process.wait())
-            tail.cancel()
+        with killed_with_this_process(process.pid):
+            tail = asyncio.create_task(_tail_of(process))
+            try:
+                stopped = await _run_to_its_end(process, record, settings.seconds)
+                return _read(report, program, process.returncode, await tail, settings.seconds if stopped else None)
+            except asyncio.CancelledError:
+                await _interrupt(process)
+                raise
+            finally:
+                kill_group(process.pid)
+                await asyncio.shield(process.wait())
+                tail.cancel()
 
 
 async def _tail_of(process: Process) -> str:
@@ -78,19 +95,43 @@ async def _tail_of(process: Process) -> str:
     return kept.decode(errors="replace")
 
 
-async def _ended(process: Process, seconds: float) -> bool:
+async def _run_to_its_end(process: Process, record: Path, seconds: float) -> bool:
     """Wait for the child's end; True: it was interrupted for it."""
+    await _wait_for_start(process, record)
+    stopped = False
     try:
         await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
+        stopped = True
+        await _interrupt(process)
+    kill_group(process.pid)  # its own children may hold stderr open
+    return stopped
+
+
+async def _wait_for_start(process: Process, record: Path) -> None:
+    """Wait until the program's first statement is about to run: the record is opened then, behind torch's import."""
+    until = time.monotonic() + START_SECONDS
+    while process.returncode is None and time.monotonic() < until and not _has_begun(record):
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), REPORT_SECONDS)
-        kill_group(process.pid)  # its own children may hold stderr open
-        return True
-    kill_group(process.pid)
-    return False
+            await asyncio.wait_for(process.wait(), _LOOK_SECONDS)
+
+
+def _has_begun(record: Path) -> bool:
+    try:
+        return record.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+async def _interrupt(process: Process) -> None:
+    """End a child as Ctrl-C does; one that goes on gets SIGTERM. Who waits for this kills the rest."""
+    for number, seconds in ((signal.SIGINT, REPORT_SECONDS), (signal.SIGTERM, TERMINATE_SECONDS)):
+        if process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), seconds)
 
 
 def _read(report: Path, program: Program, code: int | None, said: str, stopped_after: float | None) -> Result:
@@ -110,11 +151,11 @@ def _read(report: Path, program: Program, code: int | None, said: str, stopped_a
 
 
 def _files(found: Result, program: Program) -> dict[str, tuple[str, str]]:
-    """The files of the program that a report speaks of; its paths are relative to the folder of the script."""
-    folder, known = (program.root / program.entry).parent, {program.absolute(path): path for path in program.files}
+    """The files of the program that a report speaks of; its paths are relative to the program's root."""
+    known = {program.absolute(path): path for path in program.files}
     files: dict[str, tuple[str, str]] = {}
-    for told in {*paths_of(found), Path(program.entry).name}:
-        path = os.path.normpath(folder / told)
+    for told in {*paths_of(found), program.entry}:
+        path = os.path.normpath(program.root / told)
         if path in known:
             files[told] = (path, program.files[known[path]])
     return files

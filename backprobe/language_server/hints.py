@@ -160,6 +160,13 @@ def _numbered(hint: Hint, document: Document) -> str:
     return hint.label.removesuffix(" at") if line is None else f"{hint.label} {line + 1}"
 
 
+def run_lens(uri: str) -> lsp.CodeLens:
+    """Above a program: runs it."""
+    start = lsp.Position(line=0, character=0)
+    command = lsp.Command(title="Run with Backprobe", command="backprobe.run", arguments=[uri])
+    return lsp.CodeLens(range=lsp.Range(start=start, end=start), command=command)
+
+
 def lenses(document: Document, result: Result, path: str) -> list[lsp.CodeLens]:
     """What a run found, above each line that called backward."""
     found: list[lsp.CodeLens] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from pygls.uris import to_fs_path
 import backprobe
 from backprobe.language_server.actions import actions
 from backprobe.language_server.editor_session import Project, Session
-from backprobe.language_server.hints import lenses
+from backprobe.language_server.hints import lenses, run_lens
 from backprobe.language_server.hovers import hover
 from backprobe.language_server.settings import settings_from
 from backprobe.show.plain_text import plain
@@ -126,6 +126,11 @@ def path_of(uri: str) -> str | None:
     return to_fs_path(uri) if uri.startswith("file:") else None
 
 
+def _folders(uris: Iterable[str]) -> tuple[Path, ...]:
+    paths = (path_of(uri) for uri in uris)
+    return tuple(Path(os.path.normpath(path)) for path in paths if path is not None)
+
+
 def start(project: Project, environment: Mapping[str, str]) -> None:
     """Serve one editor until it says that it is over, or goes."""
     server = Server(project, environment)
@@ -142,11 +147,11 @@ def _home(environment: Mapping[str, str]) -> Path:
 def _register_documents(server: Server) -> None:
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
-        folders = params.workspace_folders or []
-        uri = folders[0].uri if folders else params.root_uri
-        root = None if uri is None else path_of(uri)
-        workspace = None if root is None else Path(os.path.normpath(root))
-        server.session = Session(server, workspace, server.project, server.environment, _home(server.environment))
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        if not folders and params.root_uri is not None:
+            folders = [params.root_uri]
+        home = _home(server.environment)
+        server.session = Session(server, _folders(folders), server.project, server.environment, home)
         server.initial = params.initialization_options  # type: ignore[attr-defined] - told of when the editor listens
 
     @server.feature(lsp.INITIALIZED)
@@ -155,6 +160,15 @@ def _register_documents(server: Server) -> None:
         encoding = server.server_capabilities.position_encoding
         session.encoding = str(getattr(encoding, "value", encoding) or "utf-16")  # type: ignore[assignment] - one of three
         server.configure(_plain_object(server.initial))  # type: ignore[attr-defined] - set above
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def changed_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        session = server.opened_session()
+        removed = _folders(folder.uri for folder in params.event.removed)
+        added = _folders(folder.uri for folder in params.event.added)
+        session.folders = tuple(
+            dict.fromkeys([*(folder for folder in session.folders if folder not in removed), *added])
+        )
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configured(params: lsp.DidChangeConfigurationParams) -> None:
@@ -219,7 +233,10 @@ def _register_answers(server: Server) -> None:
         path, session = path_of(params.text_document.uri), server.opened_session()
         result = None if path is None else session.result_of(path)
         document = None if path is None or result is None else session.document(path)
-        return [] if path is None or result is None or document is None else lenses(document, result, path)
+        if path is None:
+            return []
+        found = [] if result is None or document is None else lenses(document, result, path)
+        return [run_lens(params.text_document.uri), *found] if session.offers_run(path) else found
 
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
 
@@ -245,6 +262,12 @@ def _register_commands(server: Server) -> None:
             server.trouble("only files are run from here; in a notebook, `%%backprobe` runs a cell")
             return
         server.opened_session().ordered(path)
+
+    @server.command("backprobe.retire")
+    def retire(uri: str, fingerprint: str) -> None:
+        path = path_of(uri)
+        if path is not None:
+            server.opened_session().retired(path, fingerprint)
 
     @server.command("backprobe.cancel")
     def cancel() -> None:

@@ -71,6 +71,7 @@ class Service:
     async def _run(self, program: Program, settings: Settings, rules: Mapping[str, Any]) -> Result:
         files = [{"path": path, "text": text} for path, text in program.files.items()]
         body: dict[str, Any] = {"files": files, "entry": program.entry, "isolation": settings.isolation}
+        body |= {"arguments": list(program.arguments)} if program.arguments else {}
         body |= {"rules": dict(rules)} if rules else {}
         body |= {"capture": {"tier": settings.tier}} if settings.tier is not None else {}
         run = await self._submitted(body)

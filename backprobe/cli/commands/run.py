@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from backprobe.record.processes import Family
 
 
+RUN: Final = "BACKPROBE_RUN"
+"""Variable of the environment that a script can read: it is run to be looked at, and may do with fewer steps."""
+
 _ENDS: Final = (
     "Exit code: 0 clean, 1 findings, 2 usage, 3 we failed, 4 the script did not end well, 130 Ctrl-C. A "
     "script that ends by os._exit, or crashes in native code, takes the report with it; --save keeps the record."
@@ -102,6 +105,8 @@ def _run(args: argparse.Namespace) -> int:
     _check_program(args)
     check_output(args)
     args.options = settled(args)
+    if args.entry == "run":
+        os.environ[RUN] = "1"
     with own_stderr() as stream, kept_family(args) as family:
         return _reported(args, stream, family)
 

@@ -182,10 +182,18 @@ def test_only_a_safe_fix_is_preferred():
         ("Let it go", True),
         ("Suppress needless-retain-graph here, with a reason", False),
     ]
-    assert [one.command.arguments for one in found if one.command] == [
+    assert [action.command.arguments for action in found if action.command and not action.edit] == [
         ["non-leaf-grad-read"],
         ["needless-retain-graph"],
     ]
+
+
+def test_each_action_that_edits_retires_its_finding():
+    found = actions(result(), PATH, asked(), only(attached()), versioned=True)
+    assert [action.command.arguments for action in found if action.edit] == [
+        ["file:///w/train.py", fingerprint] for fingerprint in ["backprobe/v1:01"] * 2 + ["backprobe/v1:02"] * 2
+    ]
+    assert {action.command.command for action in found if action.edit} == {"backprobe.retire"}
 
 
 def test_a_fix_that_was_tried_says_what_came_of_it():
