@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 
 from backprobe.language_server.diagnostics import SOURCE, Documents
 from backprobe.language_server.documents import Document
-from backprobe.language_server.results import Result
+from backprobe.language_server.runs.results import Result
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.show.trial_words import trial_words
 

@@ -11,51 +11,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from lsprotocol import types as lsp
 
-from backprobe.language_server.cache import Cache
 from backprobe.language_server.diagnostics import diagnostics
 from backprobe.language_server.documents import Document
-from backprobe.language_server.engine import NotRun, run_locally
+from backprobe.language_server.editor import Editor
 from backprobe.language_server.hints import Hint, hints, inlay_hints
 from backprobe.language_server.positions import Encoding
-from backprobe.language_server.program import NotAProgram, Program, read_program
-from backprobe.language_server.results import Result
-from backprobe.language_server.service import Service
-from backprobe.language_server.settings import Entry, Settings, entry_of, judging
+from backprobe.language_server.runs.cache import Cache
+from backprobe.language_server.runs.engine import NotRun, run_locally, wait_for_end
+from backprobe.language_server.runs.program import NotAProgram, Program, read_program
+from backprobe.language_server.runs.results import Result
+from backprobe.language_server.runs.service import Service
+from backprobe.language_server.settings import Entry, Settings, judging
+from backprobe.language_server.workspace import Project, Workspace
 
 UNTRUSTED: Final = "this workspace is not trusted, so nothing in it is run: set `trusted` when you know its code"
 
 _MARKS_OF_A_PROGRAM: Final = ('if __name__ == "__main__"', "if __name__ == '__main__'", ".backward(")
-
-Project = Callable[[Path], tuple[Mapping[str, Any], str]]
-"""`[tool.backprobe]` that holds in a folder, and what is wrong with it; "": nothing."""
-
-
-class Editor(Protocol):
-    """What a session tells its editor."""
-
-    def publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
-        """Show these diagnostics of a document, in place of those before."""
-
-    def refresh(self) -> None:
-        """Ask for hints and lenses again."""
-
-    def status(self, state: str, message: str) -> None:
-        """Say in one line how things stand: `idle`, `running`, `trouble` or `untrusted`."""
-
-    def trouble(self, message: str) -> None:
-        """Say what could not be done; the same thing again is not shown again."""
-
-    def progress(self, title: str) -> AbstractAsyncContextManager[None]:
-        """Show that something goes on, with a way to cancel it."""
-        ...
 
 
 class Session:
@@ -71,8 +49,8 @@ class Session:
     ) -> None:
         self.settings = Settings()
         self.encoding: Encoding = "utf-16"
-        self._editor, self._project, self._environment = editor, project, environment
-        self.folders = tuple(folders)
+        self.workspace = Workspace(folders, project, editor.trouble)
+        self._editor, self._environment = editor, environment
         self._cache = Cache(home)
         self._open: dict[str, Document] = {}
         self._closed: dict[str, Document] = {}
@@ -232,11 +210,11 @@ class Session:
     async def _replaced(self, path: str, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             before.cancel()
-            await _wait_for_end(before)
+            await wait_for_end(before)
         name = Path(path).name
         self._editor.status("running", f"running {name}")
         try:
-            program = await asyncio.to_thread(read_program, Path(path), self._folder_of(path))
+            program = await asyncio.to_thread(read_program, Path(path), self.workspace.folder_of(path))
             entry = self._entry_of(path)
             if entry is not None:
                 program = replace(program, arguments=entry.arguments, environment=entry.environment)
@@ -254,7 +232,7 @@ class Session:
 
     async def _result(self, program: Program) -> Result:
         if self.settings.url is not None:
-            return await self._remote().run(program, self.settings, judging(self._of_project(program.root)))
+            return await self._remote().run(program, self.settings, judging(self.workspace.project_of(program.root)))
         result = await run_locally(program, self.settings, self._environment)
         self._cache.put(program.sha256, result)
         return result
@@ -271,7 +249,7 @@ class Session:
     async def _show_stored(self, path: str) -> None:
         """Show what an earlier run of this very program found; where there is none, nothing."""
         try:
-            program = await asyncio.to_thread(read_program, Path(path), self._folder_of(path))
+            program = await asyncio.to_thread(read_program, Path(path), self.workspace.folder_of(path))
             found = self._cache.get(program.sha256)
             if found is not None and found.entry != program.absolute(program.entry):
                 found = None  # of an equal program in another folder
@@ -297,25 +275,9 @@ class Session:
         else:
             self._editor.status("untrusted", UNTRUSTED)
 
-    def _of_project(self, folder: Path) -> Mapping[str, Any]:
-        """The project's settings; of one that is not trusted, none."""
-        if not self.settings.trusted:
-            return {}
-        told, wrong = self._project(folder)
-        if wrong:
-            self._editor.trouble(wrong)
-        return told
-
-    def _folder_of(self, path: str) -> Path | None:
-        """The innermost open folder that a file lies in; None: none."""
-        around = [folder for folder in self.folders if Path(path).is_relative_to(folder)]
-        return max(around, key=lambda folder: len(folder.parts), default=None)
-
     def _entry_of(self, path: str) -> Entry | None:
         """How a save runs this file; None: it does not."""
-        folder = self._folder_of(path) or Path(path).parent
-        of_project = (Entry(program=pattern) for pattern in self._of_project(folder).get("entries", ()))
-        return entry_of(path, folder, (*self.settings.entries, *of_project))
+        return self.workspace.entry_of(path, self.settings.entries, trusted=self.settings.trusted)
 
     def _say_not_run(self, path: str, why: str) -> None:
         name = Path(path).name
@@ -332,15 +294,3 @@ class Session:
         task = asyncio.get_running_loop().create_task(what)
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
-
-
-async def _wait_for_end(task: asyncio.Task[None]) -> None:
-    """Wait until a task is over, also if this wait is canceled: two programs must not run at a time."""
-    canceled = False
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            canceled = True
-    if canceled:
-        raise asyncio.CancelledError

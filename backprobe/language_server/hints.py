@@ -10,7 +10,7 @@ from typing import Final, Literal
 from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
-from backprobe.language_server.results import Call, Result, Tensor
+from backprobe.language_server.runs.results import Call, Result, Tensor
 from backprobe.show.amounts import shaped, sized
 from backprobe.show.plain_text import cut, plain
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import platformdirs
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 import backprobe
 from backprobe.language_server.actions import actions
-from backprobe.language_server.editor_session import Project, Session
+from backprobe.language_server.editor_session import Session
 from backprobe.language_server.hints import lenses, run_lens
 from backprobe.language_server.hovers import hover
-from backprobe.language_server.settings import settings_from
+from backprobe.language_server.settings import plain_object, settings_from
+from backprobe.language_server.workspace import Project, folders_of, path_of
 from backprobe.show.plain_text import plain
 
 STATUS: Final = "backprobe/status"
@@ -121,16 +120,6 @@ class Server(LanguageServer):
         return self.session
 
 
-def path_of(uri: str) -> str | None:
-    """The absolute path of a document that is a file; None: it is a notebook's cell, or not saved yet."""
-    return to_fs_path(uri) if uri.startswith("file:") else None
-
-
-def _folders(uris: Iterable[str]) -> tuple[Path, ...]:
-    paths = (path_of(uri) for uri in uris)
-    return tuple(Path(os.path.normpath(path)) for path in paths if path is not None)
-
-
 def start(project: Project, environment: Mapping[str, str]) -> None:
     """Serve one editor until it says that it is over, or goes."""
     server = Server(project, environment)
@@ -151,7 +140,7 @@ def _register_documents(server: Server) -> None:
         if not folders and params.root_uri is not None:
             folders = [params.root_uri]
         home = _home(server.environment)
-        server.session = Session(server, _folders(folders), server.project, server.environment, home)
+        server.session = Session(server, folders_of(folders), server.project, server.environment, home)
         server.initial = params.initialization_options  # type: ignore[attr-defined] - told of when the editor listens
 
     @server.feature(lsp.INITIALIZED)
@@ -159,20 +148,18 @@ def _register_documents(server: Server) -> None:
         session = server.opened_session()
         encoding = server.server_capabilities.position_encoding
         session.encoding = str(getattr(encoding, "value", encoding) or "utf-16")  # type: ignore[assignment] - one of three
-        server.configure(_plain_object(server.initial))  # type: ignore[attr-defined] - set above
+        server.configure(plain_object(server.initial))  # type: ignore[attr-defined] - set above
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def changed_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
-        session = server.opened_session()
-        removed = _folders(folder.uri for folder in params.event.removed)
-        added = _folders(folder.uri for folder in params.event.added)
-        session.folders = tuple(
-            dict.fromkeys([*(folder for folder in session.folders if folder not in removed), *added])
+    def changedfolders_of(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        added, removed = (
+            folders_of(folder.uri for folder in changed) for changed in (params.event.added, params.event.removed)
         )
+        server.opened_session().workspace.change(added=added, removed=removed)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configured(params: lsp.DidChangeConfigurationParams) -> None:
-        told = _plain_object(params.settings)
+        told = plain_object(params.settings)
         if isinstance(told, Mapping) and "backprobe" in told:
             server.configure(told["backprobe"])
 
@@ -311,13 +298,3 @@ async def _show_document(server: Server, params: lsp.ShowDocumentParams) -> None
         await server.window_show_document_async(params)
     else:
         server.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Info, message=params.uri))
-
-
-def _plain_object(told: Any) -> Any:
-    """A JSON value as dicts and lists, whichever way pygls hands it over."""
-    if isinstance(told, Mapping):
-        return {str(name): _plain_object(value) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        fields = getattr(told, "_asdict", None)
-        return _plain_object(fields()) if fields is not None else [_plain_object(value) for value in told]
-    return _plain_object(vars(told)) if hasattr(told, "__dict__") and not callable(told) else told

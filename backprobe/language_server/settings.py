@@ -186,3 +186,13 @@ def entry_of(path: str, folder: Path, entries: Iterable[Entry]) -> Entry | None:
     """The first that matches the path of a file relative to a folder; `*` reaches over slashes too. None: none does."""
     name = Path(os.path.relpath(path, folder)).as_posix()
     return next((entry for entry in entries if fnmatch.fnmatchcase(name, entry.program)), None)
+
+
+def plain_object(told: Any) -> Any:
+    """A JSON value as dicts and lists, whichever way pygls hands it over."""
+    if isinstance(told, Mapping):
+        return {str(name): plain_object(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        fields = getattr(told, "_asdict", None)
+        return plain_object(fields()) if fields is not None else [plain_object(value) for value in told]
+    return plain_object(vars(told)) if hasattr(told, "__dict__") and not callable(told) else told

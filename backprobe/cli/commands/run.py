@@ -20,15 +20,13 @@ from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, o
 from backprobe.cli.project_settings import settled
 from backprobe.cli.sender_options import add_sending, sender_of
 from backprobe.cli.trials.options import about_to_start, add_trials, hand_out, trials_of, wants_trials
+from backprobe.cli.trials.program_start import announce_run
 from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
     from backprobe.record import End, Record
     from backprobe.record.processes import Family
 
-
-RUN: Final = "BACKPROBE_RUN"
-"""Variable of the environment that a script can read: it is run to be looked at, and may do with fewer steps."""
 
 _ENDS: Final = (
     "Exit code: 0 clean, 1 findings, 2 usage, 3 we failed, 4 the script did not end well, 130 Ctrl-C. A "
@@ -106,7 +104,7 @@ def _run(args: argparse.Namespace) -> int:
     check_output(args)
     args.options = settled(args)
     if args.entry == "run":
-        os.environ[RUN] = "1"
+        announce_run()
     with own_stderr() as stream, kept_family(args) as family:
         return _reported(args, stream, family)
 

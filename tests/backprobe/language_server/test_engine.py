@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backprobe.language_server import engine
-from backprobe.language_server.engine import NotRun, run_locally
-from backprobe.language_server.program import Program
+from backprobe.language_server.runs import engine
+from backprobe.language_server.runs.engine import NotRun, run_locally
+from backprobe.language_server.runs.program import Program
 from backprobe.language_server.settings import Settings
 from tests.support.waiting import until
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from backprobe.language_server.answers import from_report, from_service
-from backprobe.language_server.cache import MOST_KEPT, Cache
-from backprobe.language_server.program import NotAProgram, read_program
-from backprobe.language_server.results import Failure, Unreadable, placed
+from backprobe.language_server.runs.answers import from_report, from_service
+from backprobe.language_server.runs.cache import MOST_KEPT, Cache
+from backprobe.language_server.runs.program import NotAProgram, read_program
+from backprobe.language_server.runs.results import Failure, Unreadable, placed
 from backprobe.language_server.settings import Entry, Settings, entry_of, judging, settings_from
 from backprobe.snippet_digest import snippet_digest
 from tests.backprobe.language_server.samples import PATH, result

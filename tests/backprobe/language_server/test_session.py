@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from lsprotocol import types as lsp
 
-from backprobe.language_server.cache import Cache
 from backprobe.language_server.editor_session import Session
-from backprobe.language_server.program import read_program
+from backprobe.language_server.runs.cache import Cache
+from backprobe.language_server.runs.program import read_program
 from backprobe.language_server.settings import Entry, Settings
 from tests.backprobe.language_server.samples import NON_LEAF, TEXT, result
 from tests.support.waiting import until
@@ -98,7 +98,7 @@ async def test_an_entry_is_looked_up_in_the_innermost_open_folder(notes, tmp_pat
     session = started(notes, tmp_path, tmp_path / "first", tmp_path / "second", trusted=True, entries=entries)
     session.opened(str(path), path.as_uri(), "x = 1\n", 1)
     assert session.offers_run(str(path))
-    session.folders = (tmp_path / "first",)
+    session.workspace.change(added=[], removed=[tmp_path / "second"])
     assert not session.offers_run(str(path))
     session.changed(str(path), 2, [lsp.TextDocumentContentChangeWholeDocument(text="loss.backward()\n")])
     assert session.offers_run(str(path)), "it is a program, though none that a save runs"

@@ -7,11 +7,11 @@ import pytest
 from lsprotocol import types as lsp
 
 from backprobe.language_server.actions import REASON, actions
-from backprobe.language_server.answers import findings_of
 from backprobe.language_server.diagnostics import diagnostics
 from backprobe.language_server.hints import hints, inlay_hints, lenses
 from backprobe.language_server.hovers import hover
-from backprobe.language_server.results import Call, Failure, Gradless, decoded, encoded
+from backprobe.language_server.runs.answers import findings_of
+from backprobe.language_server.runs.results import Call, Failure, Gradless, decoded, encoded
 from backprobe.rules.framework.finding import finding_json
 from tests.backprobe.language_server.samples import NON_LEAF, PATH, TEXT, attached, only, place, result, tensor
 

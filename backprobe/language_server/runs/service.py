@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.language_server.answers import from_service
-from backprobe.language_server.engine import NotRun
-from backprobe.language_server.program import Program
-from backprobe.language_server.results import Result, Unreadable, paths_of, placed
+from backprobe.language_server.runs.answers import from_service
+from backprobe.language_server.runs.engine import NotRun
+from backprobe.language_server.runs.program import Program
+from backprobe.language_server.runs.results import Result, Unreadable, paths_of, placed
 
 if TYPE_CHECKING:
     from backprobe.client import AsyncClient

@@ -23,9 +23,9 @@ from typing import Any, Final
 import msgspec
 
 from backprobe.child_groups import kill_group, killed_with_this_process
-from backprobe.language_server.answers import from_report
-from backprobe.language_server.program import Program
-from backprobe.language_server.results import Result, Unreadable, paths_of, placed
+from backprobe.language_server.runs.answers import from_report
+from backprobe.language_server.runs.program import Program
+from backprobe.language_server.runs.results import Result, Unreadable, paths_of, placed
 from backprobe.language_server.settings import Settings
 from backprobe.show.plain_text import cut, plain
 
@@ -85,6 +85,18 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
                 kill_group(process.pid)
                 await asyncio.shield(process.wait())
                 tail.cancel()
+
+
+async def wait_for_end(task: asyncio.Task[None]) -> None:
+    """Wait until a task is over, also if this wait is canceled: two programs must not run at a time."""
+    canceled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            canceled = True
+    if canceled:
+        raise asyncio.CancelledError
 
 
 async def _tail_of(process: Process) -> str:
