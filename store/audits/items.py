@@ -16,6 +16,9 @@ from store.tables import audit_cell, audit_item, finding, record, run, snippet
 
 AT_ONCE: Final = 500
 
+_again: Final = audit_item.alias("again")
+_rerun: Final = run.alias("rerun")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRow:
@@ -160,11 +163,27 @@ def _not_run(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[i
 
 def fingerprints(transaction: Transaction, audit_id: int) -> frozenset[str]:
     """Of all that the runs of an audit show today."""
-    query = (
+    return frozenset(transaction.execute(_of_audit(audit_id)).scalars())
+
+
+def _of_audit(audit_id: int) -> sa.Select[Any]:
+    return (
         sa.select(finding.c.fingerprint)
         .join_from(audit_item, run, run.c.id == audit_item.c.run_id)
         .join(finding, sa.and_(finding.c.run_id == run.c.id, finding.c.attempt == run.c.result_attempt))
         .where(audit_item.c.audit_id == audit_id, finding.c.gone_at.is_(None), finding.c.suppressed.is_(None))
         .distinct()
     )
+
+
+def audited_again(transaction: Transaction, audit_id: int, baseline_id: int | None) -> frozenset[str]:
+    """Fingerprints of the baseline's items that an audit has as well, and that ended well in it."""
+    if baseline_id is None:
+        return frozenset()
+    again = (
+        sa.select(_again.c.custom_id)
+        .join(_rerun, _rerun.c.id == _again.c.run_id)
+        .where(_again.c.audit_id == audit_id, _again.c.custom_id.is_not(None), _rerun.c.status == "succeeded")
+    )
+    query = _of_audit(baseline_id).where(audit_item.c.custom_id.in_(again))
     return frozenset(transaction.execute(query).scalars())

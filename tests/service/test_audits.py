@@ -184,6 +184,25 @@ def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, beg
     assert [log["results"][0].get("baselineState") for log in logs] == [None, "unchanged", "unchanged"]
 
 
+def test_gone_is_only_what_was_audited_again_to_its_end(site, ask, begun, settle, samples):
+    names = ["stays", "fixed", "fails", "left-out"]
+    base = begun(*({"custom_id": name, "run": site.finished(record=samples.tutorial(path=name))} for name in names))
+    settle()
+    after = begun(
+        {"custom_id": "stays", "run": site.finished(record=samples.tutorial(path="stays"))},
+        {"custom_id": "fixed", "source": "x = 1\n"},
+        {
+            "custom_id": "fails",
+            "run": site.finished(record=samples.tutorial(path="other"), status="failed", exit_code=1),
+        },
+        baseline=base["id"],
+    )
+    (run,) = ask("GET", "/v1/runs?status=queued", 200).json["items"]
+    site.finish(run["id"], samples.tutorial(path="other"))
+    settle()
+    assert ask("GET", after["links"]["self"], 200).json["findings"] == {"new": 1, "known": 1, "gone": 1}
+
+
 def test_a_program_that_raised_is_told_with_its_exception_in_junit_and_sarif(site, ask, begun, settle, samples):
     error = RunError(whose="program", code="raised", type="ValueError", message="no rows", path="a.py", line=3)
     run = site.submit()

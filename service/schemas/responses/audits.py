@@ -42,7 +42,7 @@ class PolicyList(Listing[PolicyTold]):
 
 @dataclass(frozen=True, kw_only=True)
 class FindingsCounted:
-    """Findings by what the baseline had; each fingerprint counts once."""
+    """Findings by what the baseline had; each fingerprint counts once. Gone: of items that ended well again."""
 
     new: int
     known: int

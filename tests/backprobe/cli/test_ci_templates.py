@@ -54,10 +54,13 @@ def test_the_action_runs_an_audit(stand_in, url, paths):
         "url": url,
         "paths": paths,
         "baseline": "aud_1",
+        "baseline-commit": "" if url else "HEAD~1",
+        "changed-since": "" if url else "HEAD~2",
     }
     environment = {name: given[text.split("inputs.")[1].split()[0]] for name, text in step["env"].items()}
     words = ran(stand_in, step["run"], environment)
     args = parse(words)
+    assert (args.baseline_commit, args.changed_since) == ((None, None) if url else ("HEAD~1", "HEAD~2"))
     assert (args.command, args.local, args.url, args.paths) == ("audit", not url, url or None, paths.split())
     assert (args.formats, [str(path) for path in args.files]) == (
         ["sarif", "html", "github"],
