@@ -28,6 +28,7 @@ from backprobe.language_server.runs.engine import NotRun, run_locally, wait_for_
 from backprobe.language_server.runs.program import NotAProgram, Program, read_program
 from backprobe.language_server.runs.results import Result
 from backprobe.language_server.runs.service import Service
+from backprobe.language_server.runs.waiting_process import Standby
 from backprobe.language_server.settings import Entry, Settings, judging
 from backprobe.language_server.workspace import Project, Workspace
 
@@ -59,6 +60,7 @@ class Session:
         self._hints: dict[str, list[Hint]] = {}
         self._inlay: dict[str, list[lsp.InlayHint]] = {}
         self._service: Service | None = None
+        self._standby = Standby()
         self._run: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
 
@@ -203,6 +205,7 @@ class Session:
         for task in going_on:
             task.cancel()
         await asyncio.gather(*going_on, return_exceptions=True)
+        await self._standby.end()
         if self._service is not None:
             await self._service.close()
             self._service = None
@@ -233,7 +236,7 @@ class Session:
     async def _result(self, program: Program) -> Result:
         if self.settings.url is not None:
             return await self._remote().run(program, self.settings, judging(self.workspace.project_of(program.root)))
-        result = await run_locally(program, self.settings, self._environment)
+        result = await run_locally(program, self.settings, self._environment, self._standby)
         self._cache.put(program.sha256, result)
         return result
 

@@ -1,4 +1,4 @@
-"""A local run: a child of the workspace's interpreter, `python -m backprobe run --format json`.
+"""A local run: a child of the workspace's interpreter that runs `backprobe run --format json`.
 
 1. The child is in a session of its own and is never left behind: whatever ends this run or this server ends its whole
    group.
@@ -15,7 +15,7 @@ import os
 import signal
 import tempfile
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from backprobe.child_groups import kill_group, killed_with_this_process
 from backprobe.language_server.runs.answers import from_report
 from backprobe.language_server.runs.program import Program
 from backprobe.language_server.runs.results import Result, Unreadable, paths_of, placed
+from backprobe.language_server.runs.waiting_process import Standby, Start
 from backprobe.language_server.settings import Settings
 from backprobe.show.plain_text import cut, plain
 
@@ -51,8 +52,8 @@ class NotRun(Exception):
     """Nothing was judged, and the program is not to blame. The message says why, and what to do."""
 
 
-async def run_locally(program: Program, settings: Settings, environment: Mapping[str, str]) -> Result:
-    """Run a program and tell what was seen.
+async def run_locally(program: Program, settings: Settings, environment: Mapping[str, str], standby: Standby) -> Result:
+    """Run a program and tell what was seen. Afterwards a process waits for the next run of it.
 
     Raises:
         NotRun: the interpreter cannot be started, has no Backprobe or no torch, or no report came.
@@ -60,22 +61,21 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
     """
     with tempfile.TemporaryDirectory(prefix="backprobe-editor-") as folder:
         report, record = Path(folder) / "report.json", Path(folder) / "record.bprec"
-        command = [settings.interpreter, "-m", "backprobe", "run", "--exit-zero", "--sources", str(program.root)]
+        command = ["run", "--exit-zero", "--sources", str(program.root)]
         command += [] if settings.tier is None else ["--tier", settings.tier]
         command += ["--save", str(record), "--format", "json", "--output", str(report), program.entry]
         command += program.arguments
         inherited = {**environment, **program.environment}
         child_environment = {name: value for name, value in inherited.items() if name not in KEYS}
+        start = Start(interpreter=settings.interpreter, folder=program.root, environment=child_environment)
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command, cwd=program.root, env=child_environment, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE,
-                start_new_session=True,
-            )  # fmt: skip
+            process = await standby.take(start)
         except OSError as error:
             raise NotRun(f"`{settings.interpreter}` cannot be started ({error.strerror}): set `interpreter`") from None
         with killed_with_this_process(process.pid):
             tail = asyncio.create_task(_tail_of(process))
             try:
+                await _tell(process, command)
                 stopped = await _run_to_its_end(process, record, settings.seconds)
                 return _read(report, program, process.returncode, await tail, settings.seconds if stopped else None)
             except asyncio.CancelledError:
@@ -85,6 +85,7 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
                 kill_group(process.pid)
                 await asyncio.shield(process.wait())
                 tail.cancel()
+                await asyncio.shield(standby.prepare(start))
 
 
 async def wait_for_end(task: asyncio.Task[None]) -> None:
@@ -105,6 +106,16 @@ async def _tail_of(process: Process) -> str:
     while process.stderr is not None and (piece := await process.stderr.read(65536)):
         kept = (kept + piece)[-_TAIL_BYTES:]
     return kept.decode(errors="replace")
+
+
+async def _tell(process: Process, arguments: list[str]) -> None:
+    """Say to a process that waits what it runs."""
+    if process.stdin is None:
+        raise ValueError("the process was started without an input")
+    with contextlib.suppress(ConnectionError):  # it has ended: its exit code tells why
+        process.stdin.write(msgspec.json.encode(arguments) + b"\n")
+        await process.stdin.drain()
+    process.stdin.close()
 
 
 async def _run_to_its_end(process: Process, record: Path, seconds: float) -> bool:
@@ -178,7 +189,7 @@ def _why_nothing(code: int | None, said: str, stopped_after: float | None) -> st
     told = cut(plain(last), 300)
     if stopped_after is not None:
         return f"the program did not end within {stopped_after:g} s, and no report came: set `seconds`"
-    if "No module named backprobe" in last:
+    if "No module named backprobe" in last or "No module named 'backprobe'" in last:
         return f"the interpreter has no Backprobe: install it there, or set `interpreter` ({told})"
     if code in (_USAGE, _OURS):
         return told or f"`backprobe run` ended with exit code {code}"
