@@ -18,7 +18,7 @@ import time
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -69,22 +69,22 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
         child_environment = {name: value for name, value in inherited.items() if name not in KEYS}
         start = Start(interpreter=settings.interpreter, folder=program.root, environment=child_environment)
         try:
-            process = await standby.take(start)
+            started = await standby.take(start)
         except OSError as error:
             raise NotRun(f"`{settings.interpreter}` cannot be started ({error.strerror}): set `interpreter`") from None
-        with killed_with_this_process(process.pid):
-            tail = asyncio.create_task(_tail_of(process))
+        process = started.process
+        with started.stderr, killed_with_this_process(process.pid):
             try:
                 await _tell(process, command)
                 stopped = await _run_to_its_end(process, record, settings.seconds)
-                return _read(report, program, process.returncode, await tail, settings.seconds if stopped else None)
+                said = _tail_of(started.stderr)
+                return _read(report, program, process.returncode, said, settings.seconds if stopped else None)
             except asyncio.CancelledError:
                 await _interrupt(process)
                 raise
             finally:
                 kill_group(process.pid)
                 await asyncio.shield(process.wait())
-                tail.cancel()
                 await asyncio.shield(standby.prepare(start))
 
 
@@ -100,12 +100,11 @@ async def wait_for_end(task: asyncio.Task[None]) -> None:
         raise asyncio.CancelledError
 
 
-async def _tail_of(process: Process) -> str:
-    """The end of what the child wrote to stderr; all of it is read, so that it never waits for us."""
-    kept = b""
-    while process.stderr is not None and (piece := await process.stderr.read(65536)):
-        kept = (kept + piece)[-_TAIL_BYTES:]
-    return kept.decode(errors="replace")
+def _tail_of(stderr: IO[bytes]) -> str:
+    """The end of what the child wrote to stderr."""
+    size = stderr.seek(0, os.SEEK_END)
+    stderr.seek(max(0, size - _TAIL_BYTES))
+    return stderr.read().decode(errors="replace")
 
 
 async def _tell(process: Process, arguments: list[str]) -> None:
@@ -127,7 +126,6 @@ async def _run_to_its_end(process: Process, record: Path, seconds: float) -> boo
     except TimeoutError:
         stopped = True
         await _interrupt(process)
-    kill_group(process.pid)  # its own children may hold stderr open
     return stopped
 
 

@@ -17,7 +17,7 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.asyncio
 
 INTERPRETER = f"""#!{sys.executable}
-import json, os, signal, sys, time
+import json, os, signal, subprocess, sys, time
 from pathlib import Path
 
 here = Path(__file__).parent
@@ -26,6 +26,8 @@ with (here / "started").open("a") as file:
 arguments = json.loads(sys.stdin.readline() or "[]")
 if not arguments:
     sys.exit(0)
+if (here / "leaves-a-child").exists():
+    subprocess.Popen(["sleep", "600"])
 (here / "ran").write_text(str(os.getpid()))
 seconds = float((here / "seconds").read_text())
 
@@ -84,6 +86,14 @@ async def test_the_time_until_the_first_statement_does_not_count(interpreter, st
     with pytest.raises(NotRun, match="no report came: exit code 0"):
         await run(interpreter, 1.5, 1.0, standby)
     assert not (interpreter.parent / "signals").exists()
+    await standby.end()
+
+
+async def test_a_child_that_a_program_leaves_behind_does_not_delay_its_end(interpreter, standby):
+    (interpreter.parent / "leaves-a-child").touch()
+    async with asyncio.timeout(60):
+        with pytest.raises(NotRun, match="no report came: exit code 0"):
+            await run(interpreter, 0.01, 600, standby)
     await standby.end()
 
 
