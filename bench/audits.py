@@ -97,7 +97,7 @@ def single(record: Record) -> Told:
     cells = rules.cells(found, (), [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if reported(record, judgement, script="").ended_well else "failed"
     places = sorted((one.rule.code, one.location.region.start_line) for one in shown)
-    return rules.verdict(status, cells, judged=True), tuple(places)
+    return rules.verdict(status, cells, judged=True, backward_calls=len(record.backward_calls)), tuple(places)
 
 
 def plain(texts: Sequence[str]) -> list[float]:

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 
 from backprobe.language_server.diagnostics import SOURCE, Documents
 from backprobe.language_server.documents import Document
-from backprobe.language_server.results import Result
+from backprobe.language_server.runs.results import Result
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.show.trial_words import trial_words
 
@@ -38,8 +38,9 @@ def actions(
     for diagnostic in asked:
         finding = _finding(result, path, document, diagnostic)
         if finding is not None:
-            found += _fixes(finding, diagnostic, documents, versioned=versioned)
-            found += _suppressing(finding, document, diagnostic, versioned=versioned)
+            retire = _retiring(finding, document)
+            found += _fixes(finding, diagnostic, documents, retire, versioned=versioned)
+            found += _suppressing(finding, document, diagnostic, retire, versioned=versioned)
             found.append(_explaining(finding, diagnostic))
             if result.page is not None:
                 found.append(_opening(result.page, diagnostic))
@@ -56,8 +57,13 @@ def _finding(result: Result, path: str, document: Document, diagnostic: lsp.Diag
     return None
 
 
+def _retiring(finding: Finding, document: Document) -> lsp.Command:
+    """What an editor sends when it has applied an edit: the finding is not shown any more, and not fixed twice."""
+    return lsp.Command(title="", command="backprobe.retire", arguments=[document.uri, finding.fingerprint])
+
+
 def _fixes(
-    finding: Finding, diagnostic: lsp.Diagnostic, documents: Documents, *, versioned: bool
+    finding: Finding, diagnostic: lsp.Diagnostic, documents: Documents, retire: lsp.Command, *, versioned: bool
 ) -> Iterator[lsp.CodeAction]:
     for fix in finding.fixes:
         edit = _workspace_edit(fix, documents, versioned=versioned)
@@ -68,6 +74,7 @@ def _fixes(
                 diagnostics=[diagnostic],
                 is_preferred=fix.safety == "safe",
                 edit=edit,
+                command=retire,
             )
 
 
@@ -112,7 +119,7 @@ def _edit(
 
 
 def _suppressing(
-    finding: Finding, document: Document, diagnostic: lsp.Diagnostic, *, versioned: bool
+    finding: Finding, document: Document, diagnostic: lsp.Diagnostic, retire: lsp.Command, *, versioned: bool
 ) -> Iterator[lsp.CodeAction]:
     """A comment on a line of its own above the statement; none where the text cannot be parsed."""
     line = document.line_now(finding.location.region.start_line - 1)
@@ -131,6 +138,7 @@ def _suppressing(
         diagnostics=[diagnostic],
         is_preferred=False,
         edit=_edit({uri: [edit]}, {uri: document.version}, versioned=versioned),
+        command=retire,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
-from backprobe.language_server.results import Failure, Result
+from backprobe.language_server.runs.results import Failure, Result
 from backprobe.rules.framework.finding import Finding, Region
 from backprobe.show.plain_text import plain
 

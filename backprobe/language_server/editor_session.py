@@ -2,71 +2,56 @@
 
 open        a stored result of this very text is shown; nothing runs
 edit        results move with their lines; a line that was edited loses its own at once; nothing runs
-save        an entry point of a trusted workspace runs, in place of the run that goes on
+save        an entry point of a trusted workspace runs, in place of the run that goes on; else it is said why not
+fix         its finding is no longer shown, before the program runs again
 command     the file runs, if the workspace is trusted
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+import msgspec
 from lsprotocol import types as lsp
 
-from backprobe.language_server.cache import Cache
 from backprobe.language_server.diagnostics import diagnostics
 from backprobe.language_server.documents import Document
-from backprobe.language_server.engine import NotRun, run_locally
+from backprobe.language_server.editor import Editor
 from backprobe.language_server.hints import Hint, hints, inlay_hints
 from backprobe.language_server.positions import Encoding
-from backprobe.language_server.program import NotAProgram, Program, read_program
-from backprobe.language_server.results import Result
-from backprobe.language_server.service import Service
-from backprobe.language_server.settings import Settings, is_entry, judging
+from backprobe.language_server.runs.cache import Cache
+from backprobe.language_server.runs.engine import NotRun, run_locally, wait_for_end
+from backprobe.language_server.runs.program import NotAProgram, Program, read_program
+from backprobe.language_server.runs.results import Result
+from backprobe.language_server.runs.service import Service
+from backprobe.language_server.runs.waiting_process import Standby
+from backprobe.language_server.settings import Entry, Settings, judging
+from backprobe.language_server.workspace import Project, Workspace
 
 UNTRUSTED: Final = "this workspace is not trusted, so nothing in it is run: set `trusted` when you know its code"
 
-Project = Callable[[Path], tuple[Mapping[str, Any], str]]
-"""`[tool.backprobe]` that holds in a folder, and what is wrong with it; "": nothing."""
-
-
-class Editor(Protocol):
-    """What a session tells its editor."""
-
-    def publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
-        """Show these diagnostics of a document, in place of those before."""
-
-    def refresh(self) -> None:
-        """Ask for hints and lenses again."""
-
-    def status(self, state: str, message: str) -> None:
-        """Say in one line how things stand: `idle`, `running`, `trouble` or `untrusted`."""
-
-    def trouble(self, message: str) -> None:
-        """Say what could not be done; the same thing again is not shown again."""
-
-    def progress(self, title: str) -> AbstractAsyncContextManager[None]:
-        """Show that something goes on, with a way to cancel it."""
-        ...
+_MARKS_OF_A_PROGRAM: Final = ('if __name__ == "__main__"', "if __name__ == '__main__'", ".backward(")
 
 
 class Session:
     """One editor and its workspace.
 
     Args:
-        editor: Is told. workspace: the folder that is open; None: there is none.
+        editor: Is told. folders: those that are open.
         project: Reads `[tool.backprobe]`. environment: of this process. home: where results are kept.
     """
 
     def __init__(
-        self, editor: Editor, workspace: Path | None, project: Project, environment: Mapping[str, str], home: Path
+        self, editor: Editor, folders: Iterable[Path], project: Project, environment: Mapping[str, str], home: Path
     ) -> None:
         self.settings = Settings()
         self.encoding: Encoding = "utf-16"
-        self._editor, self._workspace, self._project, self._environment = editor, workspace, project, environment
+        self.workspace = Workspace(folders, project, editor.trouble)
+        self._editor, self._environment = editor, environment
         self._cache = Cache(home)
         self._open: dict[str, Document] = {}
         self._closed: dict[str, Document] = {}
@@ -75,6 +60,7 @@ class Session:
         self._hints: dict[str, list[Hint]] = {}
         self._inlay: dict[str, list[lsp.InlayHint]] = {}
         self._service: Service | None = None
+        self._standby = Standby()
         self._run: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
 
@@ -115,11 +101,14 @@ class Session:
     def saved(self, path: str) -> None:
         """A document was saved."""
         self._closed.clear()
-        if self.settings.run_on_save and self._is_entry(path):
-            if self.settings.trusted:
-                self.start(path)
-            else:
-                self._editor.status("untrusted", UNTRUSTED)
+        if not self.settings.trusted:
+            self._editor.status("untrusted", UNTRUSTED)
+        elif not self.settings.run_on_save:
+            self._say_not_run(path, "`runOnSave` is off")
+        elif self._entry_of(path) is None:
+            self._say_not_run(path, "it matches none of `entries`")
+        else:
+            self.start(path)
 
     def closed(self, path: str) -> None:
         """A document was closed; what is known of its file stays."""
@@ -135,6 +124,23 @@ class Session:
         else:
             self._editor.trouble(UNTRUSTED)
             self._editor.status("untrusted", UNTRUSTED)
+
+    def retired(self, path: str, fingerprint: str) -> None:
+        """A fix of this finding was applied: its lines are not what ran, even where each of them stayed as it was."""
+        result = self.result_of(path)
+        if result is not None:
+            kept = tuple(finding for finding in result.findings if finding.fingerprint != fingerprint)
+            self._results[result.entry] = msgspec.structs.replace(result, findings=kept)
+            for shown in result.texts:
+                self.show(shown)
+            self._editor.refresh()
+
+    def offers_run(self, path: str) -> bool:
+        """Whether a document may be run from a lens in it: its workspace is trusted, and it is a program."""
+        document = self._open.get(path)
+        if document is None or not self.settings.trusted:
+            return False
+        return self._entry_of(path) is not None or any(mark in document.text for mark in _MARKS_OF_A_PROGRAM)
 
     def result_of(self, path: str) -> Result | None:
         """The newest result that speaks of a file; None: none does."""
@@ -199,18 +205,22 @@ class Session:
         for task in going_on:
             task.cancel()
         await asyncio.gather(*going_on, return_exceptions=True)
+        await self._standby.end()
         if self._service is not None:
             await self._service.close()
             self._service = None
 
     async def _replaced(self, path: str, before: asyncio.Task[None] | None) -> None:
-        if before is not None and not before.done():
+        if before is not None:
             before.cancel()
-            await asyncio.wait([before])
+            await wait_for_end(before)
         name = Path(path).name
         self._editor.status("running", f"running {name}")
         try:
-            program = await asyncio.to_thread(read_program, Path(path), self._workspace)
+            program = await asyncio.to_thread(read_program, Path(path), self.workspace.folder_of(path))
+            entry = self._entry_of(path)
+            if entry is not None:
+                program = replace(program, arguments=entry.arguments, environment=entry.environment)
             async with self._editor.progress(f"running {name}"):
                 result = await self._result(program)
         except (NotRun, NotAProgram) as error:
@@ -225,8 +235,8 @@ class Session:
 
     async def _result(self, program: Program) -> Result:
         if self.settings.url is not None:
-            return await self._remote().run(program, self.settings, self._rules())
-        result = await run_locally(program, self.settings, self._environment)
+            return await self._remote().run(program, self.settings, judging(self.workspace.project_of(program.root)))
+        result = await run_locally(program, self.settings, self._environment, self._standby)
         self._cache.put(program.sha256, result)
         return result
 
@@ -242,7 +252,7 @@ class Session:
     async def _show_stored(self, path: str) -> None:
         """Show what an earlier run of this very program found; where there is none, nothing."""
         try:
-            program = await asyncio.to_thread(read_program, Path(path), self._workspace)
+            program = await asyncio.to_thread(read_program, Path(path), self.workspace.folder_of(path))
             found = self._cache.get(program.sha256)
             if found is not None and found.entry != program.absolute(program.entry):
                 found = None  # of an equal program in another folder
@@ -268,24 +278,13 @@ class Session:
         else:
             self._editor.status("untrusted", UNTRUSTED)
 
-    def _of_project(self, folder: Path) -> Mapping[str, Any]:
-        """The project's settings; of one that is not trusted, none."""
-        if not self.settings.trusted:
-            return {}
-        told, wrong = self._project(folder)
-        if wrong:
-            self._editor.trouble(wrong)
-        return told
+    def _entry_of(self, path: str) -> Entry | None:
+        """How a save runs this file; None: it does not."""
+        return self.workspace.entry_of(path, self.settings.entries, trusted=self.settings.trusted)
 
-    def _is_entry(self, path: str) -> bool:
-        folder = (
-            self._workspace if self._workspace and Path(path).is_relative_to(self._workspace) else Path(path).parent
-        )
-        patterns = [*self.settings.entries, *self._of_project(folder).get("entries", ())]
-        return is_entry(path, folder, patterns)
-
-    def _rules(self) -> dict[str, Any]:
-        return {} if self._workspace is None else judging(self._of_project(self._workspace))
+    def _say_not_run(self, path: str, why: str) -> None:
+        name = Path(path).name
+        self._editor.status("idle", f"{name} was saved and not run: {why}. The command `backprobe.run` runs it")
 
     def _forget(self, path: str) -> None:
         """What was attached to a document's text is attached afresh."""

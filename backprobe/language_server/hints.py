@@ -10,7 +10,7 @@ from typing import Final, Literal
 from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
-from backprobe.language_server.results import Call, Result, Tensor
+from backprobe.language_server.runs.results import Call, Result, Tensor
 from backprobe.show.amounts import shaped, sized
 from backprobe.show.plain_text import cut, plain
 
@@ -158,6 +158,13 @@ def _numbered(hint: Hint, document: Document) -> str:
         return hint.label
     line = document.line_now(hint.decided)
     return hint.label.removesuffix(" at") if line is None else f"{hint.label} {line + 1}"
+
+
+def run_lens(uri: str) -> lsp.CodeLens:
+    """Above a program: runs it."""
+    start = lsp.Position(line=0, character=0)
+    command = lsp.Command(title="Run with Backprobe", command="backprobe.run", arguments=[uri])
+    return lsp.CodeLens(range=lsp.Range(start=start, end=start), command=command)
 
 
 def lenses(document: Document, result: Result, path: str) -> list[lsp.CodeLens]:

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
 from backprobe.language_server.hints import about
-from backprobe.language_server.results import Result
+from backprobe.language_server.runs.results import Result
 from backprobe.rules.framework.finding import Finding
 from backprobe.show.plain_text import plain
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import Any, Final
 import platformdirs
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 import backprobe
 from backprobe.language_server.actions import actions
-from backprobe.language_server.editor_session import Project, Session
-from backprobe.language_server.hints import lenses
+from backprobe.language_server.editor_session import Session
+from backprobe.language_server.hints import lenses, run_lens
 from backprobe.language_server.hovers import hover
-from backprobe.language_server.settings import settings_from
+from backprobe.language_server.settings import plain_object, settings_from
+from backprobe.language_server.workspace import Project, folders_of, path_of
 from backprobe.show.plain_text import plain
 
 STATUS: Final = "backprobe/status"
@@ -121,11 +120,6 @@ class Server(LanguageServer):
         return self.session
 
 
-def path_of(uri: str) -> str | None:
-    """The absolute path of a document that is a file; None: it is a notebook's cell, or not saved yet."""
-    return to_fs_path(uri) if uri.startswith("file:") else None
-
-
 def start(project: Project, environment: Mapping[str, str]) -> None:
     """Serve one editor until it says that it is over, or goes."""
     server = Server(project, environment)
@@ -142,11 +136,11 @@ def _home(environment: Mapping[str, str]) -> Path:
 def _register_documents(server: Server) -> None:
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
-        folders = params.workspace_folders or []
-        uri = folders[0].uri if folders else params.root_uri
-        root = None if uri is None else path_of(uri)
-        workspace = None if root is None else Path(os.path.normpath(root))
-        server.session = Session(server, workspace, server.project, server.environment, _home(server.environment))
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        if not folders and params.root_uri is not None:
+            folders = [params.root_uri]
+        home = _home(server.environment)
+        server.session = Session(server, folders_of(folders), server.project, server.environment, home)
         server.initial = params.initialization_options  # type: ignore[attr-defined] - told of when the editor listens
 
     @server.feature(lsp.INITIALIZED)
@@ -154,11 +148,18 @@ def _register_documents(server: Server) -> None:
         session = server.opened_session()
         encoding = server.server_capabilities.position_encoding
         session.encoding = str(getattr(encoding, "value", encoding) or "utf-16")  # type: ignore[assignment] - one of three
-        server.configure(_plain_object(server.initial))  # type: ignore[attr-defined] - set above
+        server.configure(plain_object(server.initial))  # type: ignore[attr-defined] - set above
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def changedfolders_of(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        added, removed = (
+            folders_of(folder.uri for folder in changed) for changed in (params.event.added, params.event.removed)
+        )
+        server.opened_session().workspace.change(added=added, removed=removed)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configured(params: lsp.DidChangeConfigurationParams) -> None:
-        told = _plain_object(params.settings)
+        told = plain_object(params.settings)
         if isinstance(told, Mapping) and "backprobe" in told:
             server.configure(told["backprobe"])
 
@@ -219,7 +220,10 @@ def _register_answers(server: Server) -> None:
         path, session = path_of(params.text_document.uri), server.opened_session()
         result = None if path is None else session.result_of(path)
         document = None if path is None or result is None else session.document(path)
-        return [] if path is None or result is None or document is None else lenses(document, result, path)
+        if path is None:
+            return []
+        found = [] if result is None or document is None else lenses(document, result, path)
+        return [run_lens(params.text_document.uri), *found] if session.offers_run(path) else found
 
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
 
@@ -245,6 +249,12 @@ def _register_commands(server: Server) -> None:
             server.trouble("only files are run from here; in a notebook, `%%backprobe` runs a cell")
             return
         server.opened_session().ordered(path)
+
+    @server.command("backprobe.retire")
+    def retire(uri: str, fingerprint: str) -> None:
+        path = path_of(uri)
+        if path is not None:
+            server.opened_session().retired(path, fingerprint)
 
     @server.command("backprobe.cancel")
     def cancel() -> None:
@@ -288,13 +298,3 @@ async def _show_document(server: Server, params: lsp.ShowDocumentParams) -> None
         await server.window_show_document_async(params)
     else:
         server.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Info, message=params.uri))
-
-
-def _plain_object(told: Any) -> Any:
-    """A JSON value as dicts and lists, whichever way pygls hands it over."""
-    if isinstance(told, Mapping):
-        return {str(name): _plain_object(value) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        fields = getattr(told, "_asdict", None)
-        return _plain_object(fields()) if fields is not None else [_plain_object(value) for value in told]
-    return _plain_object(vars(told)) if hasattr(told, "__dict__") and not callable(told) else told

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,13 +22,28 @@ MOST_SECONDS: Final = 86400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What may run when it is saved.
+
+    Attributes:
+        program: Pattern of paths, relative to the workspace.
+        arguments: Of each program that it matches. environment: variables that it has beside those of the editor.
+    """
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How the editor wants it.
 
     Attributes:
         trusted: The workspace's code may be run. Until the editor says so, stored results are shown and nothing runs.
-        run_on_save: A save of an entry point runs it. entries: patterns of their paths, relative to the workspace.
-        interpreter: Of the workspace; it has torch and Backprobe. seconds: a local run is stopped then.
+        run_on_save: A save of an entry point runs it. entries: those; the first that matches a file holds.
+        interpreter: Of the workspace; it has torch and Backprobe. seconds: a local run is stopped so long
+            after its first statement.
         tier: How much is recorded; None: as the project says.
         url: Of a service; None: programs run here. isolation: the least level that a service must give.
         service_seconds: For the end of a run of the service, from its submission on.
@@ -37,7 +52,7 @@ class Settings:
 
     trusted: bool = False
     run_on_save: bool = True
-    entries: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
     interpreter: str = sys.executable
     seconds: float = USUAL_SECONDS
     tier: str | None = None
@@ -96,9 +111,23 @@ def _text(name: str) -> Any:
 
 
 def _entries(value: Any) -> tuple[dict[str, Any], str]:
-    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
-        return {"entries": tuple(value)}, ""
-    return {}, "is a list of patterns"
+    found = [_entry(told) for told in value] if isinstance(value, list | tuple) else [None]
+    if None in found:
+        return {}, "is a list of patterns, or of objects of `program`, `args`, `env`"
+    return {"entries": tuple(found)}, ""
+
+
+def _entry(told: Any) -> Entry | None:
+    """A pattern, or an object with the names that `launch.json` of VS Code has; None: it is neither."""
+    if isinstance(told, str):
+        return Entry(program=told)
+    if not isinstance(told, Mapping) or set(told) - {"program", "args", "env"} or not told.get("program"):
+        return None
+    program, arguments, environment = told["program"], told.get("args") or (), told.get("env") or {}
+    texts = (program, *arguments, *environment, *environment.values())
+    if not isinstance(arguments, list | tuple) or not all(isinstance(text, str) for text in texts):
+        return None
+    return Entry(program=program, arguments=tuple(arguments), environment=dict(environment))
 
 
 def _seconds(name: str) -> Any:
@@ -153,7 +182,17 @@ def judging(project: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("-", "_"): project[name] for name in JUDGING if name in project}
 
 
-def is_entry(path: str, folder: Path, patterns: Iterable[str]) -> bool:
-    """One of the patterns matches the path of a file relative to a folder; `*` reaches over slashes too."""
+def entry_of(path: str, folder: Path, entries: Iterable[Entry]) -> Entry | None:
+    """The first that matches the path of a file relative to a folder; `*` reaches over slashes too. None: none does."""
     name = Path(os.path.relpath(path, folder)).as_posix()
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    return next((entry for entry in entries if fnmatch.fnmatchcase(name, entry.program)), None)
+
+
+def plain_object(told: Any) -> Any:
+    """A JSON value as dicts and lists, whichever way pygls hands it over."""
+    if isinstance(told, Mapping):
+        return {str(name): plain_object(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        fields = getattr(told, "_asdict", None)
+        return plain_object(fields()) if fields is not None else [plain_object(value) for value in told]
+    return plain_object(vars(told)) if hasattr(told, "__dict__") and not callable(told) else told

@@ -1,7 +1,10 @@
 """Where the agent's programs run: in a child process of this machine, or in the service's sandbox. A record comes back.
 
 1. A program never sees the protocol: its stdin is empty, and what it prints goes into files.
-2. On this machine it has the rights of this user; `--allow-run` says so. After its seconds all of it is killed.
+2. On this machine it has the rights of this user; `--allow-run` says so. After its seconds, when the client cancels the
+   call and when this server ends, all of it is killed.
+3. It starts in the server's folder, so that it finds the user's data. Its script is run where it lies; texts that an
+   edit has changed stand for the files in its process alone.
 """
 
 from __future__ import annotations
@@ -10,10 +13,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
 
 import backprobe
 from backprobe.child_groups import wait_or_kill
@@ -28,6 +35,12 @@ MOST_OUTPUT_BYTES: Final = 2000
 """That are kept of the end of what a program printed."""
 
 
+MOST_SECONDS: Final = 3600
+
+_SERVICE_WAIT_SECONDS: Final = 2.0
+"""In one request: between two, the call may be canceled."""
+
+
 class NotRun(Exception):
     """The program could not be run; the message says why, and what to do."""
 
@@ -37,24 +50,29 @@ class Program:
     """What is run.
 
     Attributes:
-        files: Texts by their path; written into a folder made for them.
-        entry: Which of them is started. folder: the working directory; None: that folder.
+        files: Texts by their path. entry: which of them is started.
+        lies_in: The folder that the paths are of; None: the texts are of no files, and are written into a folder made
+            for them.
+        seconds: That it may run.
     """
 
     files: Mapping[str, str]
     entry: str
     arguments: tuple[str, ...] = ()
     tier: str = "full"
-    folder: Path | None = None
+    lies_in: Path | None = None
+    seconds: float = 60.0
 
     def check(self) -> None:
         """Refuse what cannot be run.
 
         Raises:
-            NotRun: the tier is unknown, a path leaves the folder, or the entry is none of the files.
+            NotRun: the tier or the seconds cannot be, a path leaves the folder, or the entry is none of the files.
         """
         if self.tier not in EVERY_TIER:
             raise NotRun(f"there is no tier {self.tier!r}: one of {', '.join(EVERY_TIER)}")
+        if not 0 < self.seconds <= MOST_SECONDS:
+            raise NotRun(f"seconds={self.seconds:g}: a number above 0, up to {MOST_SECONDS}")
         for path in self.files:
             if not path or Path(path).is_absolute() or ".." in Path(path).parts or "\0" in path:
                 raise NotRun(f"the path {path!r} leaves the program's folder")
@@ -81,8 +99,12 @@ class Executed:
 class Engine(Protocol):
     """Runs programs."""
 
-    def execute(self, program: Program) -> Executed:
+    def execute(self, program: Program, stop: threading.Event) -> Executed:
         """Run one.
+
+        Args:
+            program: What is run.
+            stop: Set when nobody waits for the answer any more: then it is ended.
 
         Raises:
             NotRun: there is no record.
@@ -92,25 +114,39 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """A child process for each program: `backprobe run` of this interpreter."""
+    """A child process for each program: `backprobe run` of this interpreter, in this folder."""
 
-    seconds: float
+    folder: Path
 
-    def execute(self, program: Program) -> Executed:
+    def execute(self, program: Program, stop: threading.Event) -> Executed:
         """Run it, and read its record."""
         program.check()
         with tempfile.TemporaryDirectory(prefix="backprobe-mcp-") as made:
             root = Path(made)
-            place = root / "program"
-            _write(place, program.files)
+            place = program.lies_in or root / "program"
+            overlay = root / "overlay.json"
+            if program.lies_in is None:
+                _write(place, program.files)
+            overlay.write_bytes(msgspec.json.encode(_changed(place, program.files)))
             record, outputs = root / "record", [root / "stdout", root / "stderr"]
             command = [
                 sys.executable, "-m", "backprobe", "run", "--tier", program.tier, "--save", str(record),
-                "--format", "concise", "--output", str(root / "report"),
-                str(place / program.entry), *program.arguments,
+                "--format", "concise", "--output", str(root / "report"), "--sources", str(place),
+                "--overlay", str(overlay), str(place / program.entry), *program.arguments,
             ]  # fmt: skip
-            code = _ended(command, program.folder or place, outputs, self.seconds)
-            return _executed(record, code, _tail(outputs), self.seconds)
+            code = _exit_code(command, self.folder, outputs, program.seconds, stop)
+            if stop.is_set():
+                raise NotRun("the call was canceled, and the program was ended")
+            return _executed(record, code, _tail(outputs), program.seconds)
+
+
+def _changed(place: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Texts by real path that are not those of the files."""
+    return {
+        os.path.realpath(place / path): text
+        for path, text in files.items()
+        if text.encode("utf-8", "surrogateescape") != (place / path).read_bytes()
+    }
 
 
 def _write(place: Path, files: Mapping[str, str]) -> None:
@@ -120,8 +156,10 @@ def _write(place: Path, files: Mapping[str, str]) -> None:
         target.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
-def _ended(command: list[str], folder: Path, outputs: list[Path], seconds: float) -> int | None:
-    """The exit code; None: its seconds were over, and it was killed with all that it had started."""
+def _exit_code(
+    command: list[str], folder: Path, outputs: list[Path], seconds: float, stop: threading.Event
+) -> int | None:
+    """The exit code; None: its seconds were over or nobody waits, and it was killed with all that it had started."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
     environment.pop("BACKPROBE_API_KEY", None)
     with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
@@ -129,7 +167,7 @@ def _ended(command: list[str], folder: Path, outputs: list[Path], seconds: float
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
             start_new_session=True,
         )  # fmt: skip
-        return wait_or_kill(process, seconds)
+        return wait_or_kill(process, seconds, stop)
 
 
 def _import_path() -> Iterable[str]:
@@ -151,8 +189,8 @@ def _tail(outputs: Iterable[Path]) -> str:
 
 
 def _executed(path: Path, code: int | None, output: str, seconds: float) -> Executed:
-    late = "" if code is not None else f"; it was stopped after {seconds:g} s"
-    if not path.exists():
+    late = "" if code is not None else f"; it was stopped after {seconds:g} s: give it more `seconds`"
+    if not path.exists() or not path.stat().st_size:
         raise NotRun(f"the program left no record{late or f' (exit code {code})'}; it printed:\n{output}")
     try:
         record = loads(path.read_bytes())
@@ -178,10 +216,9 @@ class ServiceEngine:
     """The service at an address: its workers run the programs, and it keeps the runs."""
 
     client: Client
-    seconds: float
     labels: Mapping[str, str] = field(default_factory=lambda: {"client": "mcp"})
 
-    def execute(self, program: Program) -> Executed:
+    def execute(self, program: Program, stop: threading.Event) -> Executed:
         """Submit it, wait for its end, fetch its record."""
         program.check()
         from backprobe.client import ApiError, ServiceAway
@@ -194,11 +231,16 @@ class ServiceEngine:
                 arguments=list(program.arguments),
                 capture={"tier": program.tier},
                 labels=dict(self.labels),
-                wait=self.seconds,
             )
+            until = time.monotonic() + program.seconds
+            while not run.ended and (left := until - time.monotonic()) > 0:
+                run = self.client.run(run.id, wait=min(left, _SERVICE_WAIT_SECONDS))
+                if stop.is_set():
+                    self.client.cancel(run.id)
+                    raise NotRun(f"the call was canceled, and run {run.id} with it")
             if not run.ended:
                 raise NotRun(
-                    f"run {run.id} is {run.status} after {self.seconds:g} s; list_findings has it once it ended"
+                    f"run {run.id} is {run.status} after {program.seconds:g} s; list_findings has it once it ended"
                 )
             return self._executed(run)
         except (ApiError, ServiceAway) as error:

@@ -2,28 +2,29 @@
 
 1. Without leave to run programs it only reads, and says so of each tool; with it two more tools are there.
 2. No tool writes a file of the user, and none reads outside of the folder.
+3. Programs run one at a time, and other tools answer meanwhile. A call that its client cancels ends its program.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import Field
 
 import backprobe
-from backprobe.mcp_server import answers, tensor_states
-from backprobe.mcp_server.answers import MOST_BYTES, bounded
-from backprobe.mcp_server.engines import Engine, LocalEngine, NotRun, Program, ServiceEngine
+from backprobe.imported_files import imported_files, module_roots
+from backprobe.mcp_server import answers, structured, tensor_states
+from backprobe.mcp_server.answers import bounded
+from backprobe.mcp_server.engines import MOST_SECONDS, Engine, LocalEngine, NotRun, Program, ServiceEngine
 from backprobe.mcp_server.known_runs import NoRun, Runs, below
-from backprobe.mcp_server.repairs import tried
+from backprobe.mcp_server.repairs import repair_text, try_edit
+from backprobe.mcp_server.structured import Answer
+from backprobe.mcp_server.tool_calls import reading_tool, running_tool
 from backprobe.rules.framework.manual import UnknownRule, headlines, manual
 from backprobe.show.amounts import counted
 from backprobe.show.formats import manual_text, terminal_report
@@ -37,33 +38,42 @@ INSTRUCTIONS: Final = (
 _READING: Final = (
     "This server only reads: it was started without --allow-run, so programs cannot be run and edits not tried."
 )
-_RUNNING: Final = "Programs are run {where}; try_fix runs one with a finding's edit and says what came of it."
+_RUNNING: Final = (
+    "Programs are run {where}, one at a time; try_fix runs one with a finding's edit and says what came of it."
+)
 
-READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-RUNS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
 
 RunName = Annotated[str, Field(description="Of a run: from run_program, list_runs, a run_... id, or a record file.")]
 FindingNumber = Annotated[int, Field(description="As the list of findings numbers it, from 1.", ge=1)]
-MaxBytes = Annotated[int, Field(description="Longest answer; 8000 unless you need the rest of one that was cut.")]
 Tier = Annotated[
     str, Field(description="How much is recorded: state, grad, full, or deep (finds the op of a first NaN).")
+]
+Seconds = Annotated[
+    float | None, Field(description=f"That the program may run, up to {MOST_SECONDS}; by default as the server says.")
 ]
 
 
 def serve(*, folder: Path, url: str | None, key: str | None, may_run: bool, seconds: float) -> None:
     """Speak the protocol on stdin and stdout until stdin ends."""
     if url is None:
-        made(Runs(folder), LocalEngine(seconds) if may_run else None).run("stdio")
+        make_server(Runs(folder), LocalEngine(folder) if may_run else None, seconds).run("stdio")
         return
     from backprobe.client import Client
 
     with Client(url, key) as client:
-        made(Runs(folder, client), ServiceEngine(client, seconds) if may_run else None).run("stdio")
+        make_server(Runs(folder, client), ServiceEngine(client) if may_run else None, seconds).run("stdio")
 
 
-def made(runs: Runs, engine: Engine | None) -> MCPServer[Any]:
-    """A server over these runs; engine: None: nothing can be run."""
-    where = "in the service's sandbox" if isinstance(engine, ServiceEngine) else "on this machine, without a sandbox"
+def make_server(runs: Runs, engine: Engine | None, seconds: float) -> MCPServer[Any]:
+    """Make a server over these runs.
+
+    Args:
+        runs: What can be asked about.
+        engine: None: nothing can be run.
+        seconds: That a program may run, where a call does not say.
+    """
+    here = f"on this machine, in {runs.folder}, without a sandbox"
+    where = "in the service's sandbox" if isinstance(engine, ServiceEngine) else here
     server = MCPServer[Any](
         "backprobe",
         version=backprobe.__version__,
@@ -74,50 +84,29 @@ def made(runs: Runs, engine: Engine | None) -> MCPServer[Any]:
     _add_reading(server, runs, turn)
     _add_resources(server, runs, turn)
     if engine is not None:
-        _add_running(server, runs, engine, turn)
+        _add_running(server, runs, engine, turn, seconds)
     return server
 
 
-def _tool(server: MCPServer[Any], turn: threading.Lock, annotations: ToolAnnotations) -> Callable[[Any], Any]:
-    """Adds a function as a tool; what cannot be done is an answer for the model, not a crash."""
-
-    def add(function: Callable[..., str]) -> Callable[..., str]:
-        @functools.wraps(function)
-        def guarded(*, max_bytes: int = MOST_BYTES, **given: Any) -> str:
-            try:
-                with turn:
-                    return bounded(function(**given), max_bytes)
-            except (NotRun, NoRun, UnknownRule) as error:
-                raise ToolError(bounded(str(error))) from None
-
-        signature = inspect.signature(function, eval_str=True)
-        longest = inspect.Parameter(
-            "max_bytes", inspect.Parameter.KEYWORD_ONLY, default=MOST_BYTES, annotation=MaxBytes
-        )
-        guarded.__signature__ = signature.replace(parameters=[*signature.parameters.values(), longest])  # type: ignore[attr-defined] - inspect reads it
-        server.add_tool(guarded, annotations=annotations, structured_output=False)
-        return guarded
-
-    return add
-
-
 def _add_reading(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> None:
-    tool = _tool(server, turn, READS)
+    tool = reading_tool(server, turn)
 
     @tool
-    def list_runs() -> str:
+    def list_runs() -> Answer:
         """List the runs that can be asked about: made in this session, newest of the service, record files."""
-        return "\n".join(_listed(runs))
+        return Answer(text="\n".join(_listed(runs)), values=structured.list_runs(runs))
 
     @tool
-    def list_findings(run: RunName) -> str:
+    def list_findings(run: RunName) -> Answer:
         """List a run's findings, worst first: where, cause, evidence, edit of each."""
-        return answers.outcome(runs.get(run))
+        found = runs.get(run)
+        return Answer(text=answers.outcome(found), values=structured.describe_run(found))
 
     @tool
-    def explain_finding(run: RunName, finding: FindingNumber) -> str:
+    def explain_finding(run: RunName, finding: FindingNumber) -> Answer:
         """Tell one finding's whole story: source lines, places in their order, evidence, edits as diffs."""
-        return answers.story(runs.get(run), finding)
+        found = runs.get(run)
+        return Answer(text=answers.story(found, finding), values=structured.describe_finding(found, finding))
 
     @tool
     def explain_rule(
@@ -146,35 +135,48 @@ def _add_reading(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> No
     def compare_runs(
         before: RunName,
         after: RunName,
-    ) -> str:
+    ) -> Answer:
         """Compare two runs: findings fixed, new or as before; tensors that ended otherwise."""
-        return answers.compared(runs.get(before), runs.get(after))
+        first, second = runs.get(before), runs.get(after)
+        return Answer(text=answers.compared(first, second), values=structured.compare_findings(first, second))
 
 
-def _add_running(server: MCPServer[Any], runs: Runs, engine: Engine, turn: threading.Lock) -> None:
-    tool = _tool(server, turn, RUNS)
+def _add_running(server: MCPServer[Any], runs: Runs, engine: Engine, turn: threading.Lock, default: float) -> None:
+    tool = running_tool(server)
 
     @tool
     def run_program(
+        *,
+        stop: threading.Event,
         source: Annotated[str, Field(description="The program's text; or give `path`.")] = "",
         path: Annotated[str, Field(description="A script below the server's folder; or give `source`.")] = "",
         arguments: Annotated[list[str], Field(description="Of the script: sys.argv[1:].")] = [],  # noqa: B006 - read only
         tier: Tier = "full",
-    ) -> str:
+        seconds: Seconds = None,
+    ) -> Answer:
         """Run a PyTorch program under capture and list its findings: line, cause, evidence, edit of each."""
         program = _program(runs, source, path, tuple(arguments), tier)
-        done = engine.execute(program)
-        one = runs.add(done.record, ending=done.ending, ended_well=done.ended_well, name=done.run, program=program)
-        return answers.outcome(one, done.output)
+        program = replace(program, seconds=default if seconds is None else seconds)
+        done = engine.execute(program, stop)
+        with turn:
+            run = runs.add(done.record, ending=done.ending, ended_well=done.ended_well, name=done.run, program=program)
+        return Answer(text=answers.outcome(run, done.output), values=structured.describe_run(run))
 
     @tool
     def try_fix(
+        *,
+        stop: threading.Event,
         run: RunName,
         finding: FindingNumber,
         fix: Annotated[int, Field(description="Which of its fixes with an edit, from 1.", ge=1)] = 1,
-    ) -> str:
+        seconds: Seconds = None,
+    ) -> Answer:
         """Run the program again with a finding's edit: fixed, still there, new findings, or raises. Writes no file."""
-        return tried(runs, engine, runs.get(run), finding, fix)
+        with turn:
+            before = runs.get(run)
+        limit = default if seconds is None else seconds
+        repair = try_edit(runs, engine, before, finding, fix, seconds=limit, stop=stop)
+        return Answer(text=repair_text(repair), values=structured.describe_repair(repair))
 
 
 def _program(runs: Runs, source: str, path: str, arguments: tuple[str, ...], tier: str) -> Program:
@@ -185,17 +187,13 @@ def _program(runs: Runs, source: str, path: str, arguments: tuple[str, ...], tie
     script = below(runs.folder, path)
     if script is None or not script.is_file():
         raise NotRun(f"there is no script {path!r} below the server's folder")
-    files: dict[str, str] = {}
-    for one in sorted({script, *script.parent.rglob("*.py")})[:_MOST_FILES]:
-        if not any(part.startswith(".") or part == "site-packages" for part in one.relative_to(script.parent).parts):
-            files[one.relative_to(script.parent).as_posix()] = one.read_text(encoding="utf-8", errors="surrogateescape")
-    return Program(
-        files=files, entry=script.name, arguments=arguments, tier=tier, folder=script.parent if files else None
-    )
-
-
-_MOST_FILES: Final = 200
-"""Of a script's folder that go along."""
+    files = {
+        file.relative_to(runs.folder).as_posix(): file.read_text(encoding="utf-8", errors="surrogateescape")
+        for file in imported_files(script, module_roots(script, runs.folder))
+        if file.resolve().is_relative_to(runs.folder)
+    }
+    entry = script.relative_to(runs.folder).as_posix()
+    return Program(files=files, entry=entry, arguments=arguments, tier=tier, lies_in=runs.folder)
 
 
 def _listed(runs: Runs) -> list[str]:

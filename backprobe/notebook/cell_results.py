@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,10 +80,10 @@ class Shown:
         from backprobe.show.formats import terminal_report as text
         from backprobe.show.tensor_table import tensor_rows
 
+        findings = self.findings
         with shared_tables(self.record):
             tensors = tensor_rows(self.record)
-        findings = self.findings
-        rows = [_row(_finding_cells(one)) for one in findings[:MOST_ROWS]]
+            rows = [_finding_row(self.record, finding) for finding in findings[:MOST_ROWS]]
         states = [_row(_tensor_cells(one)) for one in tensors[: MOST_ROWS - len(rows)]]
         parts = [f"<p>{escape(text.summary(self.record, self.judgement))}</p>"]
         parts.append(_table(("where", "rule", "what"), rows))
@@ -121,15 +121,24 @@ def _table(heads: tuple[str, ...], rows: list[str]) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
+    return _markup_row(escape(cell).replace("\n", "<br>") for cell in cells)
+
+
+def _markup_row(cells: Iterable[str]) -> str:
     """A row; a cell is told on the left, where Jupyter's own style has it on the right."""
-    texts = (escape(cell).replace("\n", "<br>") for cell in cells)
-    return "<tr>" + "".join(f'<td style="text-align: left">{text}</td>' for text in texts) + "</tr>"
+    return "<tr>" + "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells) + "</tr>"
 
 
-def _finding_cells(finding: Finding) -> tuple[str, ...]:
+def _finding_row(record: Record, finding: Finding) -> str:
+    """A finding with all that the text has of it: lines of code, notes, fixes as diffs, and where the manual is."""
+    from backprobe.show.formats.finding_text import finding_lines
+    from backprobe.show.terminal_style import Ink
+
     place, rule = finding.location, finding.rule
     where = f"{place.path} line {place.region.start_line}"
-    return where, f"{rule.code} {rule.name}, {finding.level}", finding.message
+    _, *story = finding_lines(record, finding, Ink(False))
+    told = f'<pre style="text-align: left; white-space: pre-wrap">{escape(chr(10).join(story))}</pre>'
+    return _markup_row((escape(where), escape(f"{rule.code} {rule.name}, {finding.level}"), told))
 
 
 def _tensor_cells(row: TensorRow) -> tuple[str, ...]:

@@ -32,9 +32,20 @@ class Health:
     why: str | None
 
     def summary(self) -> str:
-        """What became of a record that was sent, in a line."""
-        where = f"{self.url}/runs/{self.run}"
-        if self.state == "closed":
-            return f"backprobe: {where}"
-        spooled = f"; {self.spooled_bytes:,} bytes wait: `backprobe spool send`" if self.spooled_bytes else ""
-        return f"backprobe: {where} ({self.state}: {(self.why or 'no answer yet').removesuffix('.')}{spooled})"
+        """Say in a line what became of the record: what was sent, spooled, or is in memory only and lost with that."""
+        parts = [self._sent()]
+        if self.state != "closed":
+            parts.append(f"{self.state}: {(self.why or 'no answer yet').removesuffix('.')}")
+        if self.spooled_bytes:
+            parts.append(f"{self.spooled_bytes:,} bytes spooled, `backprobe spool send` sends them")
+        if self.waiting_bytes:
+            parts.append(f"{self.waiting_bytes:,} bytes in memory only, lost when this process ends")
+        if self.dropped:
+            parts.append(f"memory was full (times: {self.dropped}), and frames are lost")
+        return f"backprobe: {'; '.join(parts)}"
+
+    def _sent(self) -> str:
+        """The run's page is named where the service has something of it: another address leads nowhere."""
+        if not self.sent_frames:
+            return f"nothing of {self.run} was sent to {self.url}"
+        return f"{self.sent_frames:,} frame{'' if self.sent_frames == 1 else 's'} sent to {self.url}/runs/{self.run}"

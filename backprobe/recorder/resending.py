@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,20 +16,33 @@ MOST_PAUSE_SECONDS: Final = 5.0
 """To wait for a service that asks for time, once per request; longer, and the rest is left for another time."""
 
 
-def resend(one: Spooled, connection: Connection, stop: Callable[[], bool] = lambda: False) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resent:
+    """What came of a run of the spool.
+
+    Attributes:
+        run: Its id, which the service may have changed. left: why some of it is still spooled; None: nothing is.
+        is_there: The service has the run.
+        over: Why the service wanted no more of it, and the rest was deleted; None: it took all.
+    """
+
+    run: str
+    left: str | None = None
+    is_there: bool = False
+    over: str | None = None
+
+
+def resend(one: Spooled, connection: Connection, stop: Callable[[], bool] = lambda: False) -> Resent:
     """Send a run of the spool; its files go as they are taken.
 
     Args:
         one: Of `spooled`.
         connection: To its service.
         stop: Whether to leave the rest for another time.
-
-    Returns:
-        Why some of it is left; None: nothing is.
     """
     folder = SpoolFolder(one.folder.parent, one.run)
     if not folder.hold():
-        return "the job that spooled it goes on, and sends it itself"
+        return Resent(run=one.run, left="the job that spooled it goes on, and sends it itself")
     try:
         delivery = Delivery(connection, one.run, one.body)
         delivery.pieces.extend(one.pieces)
@@ -36,7 +50,8 @@ def resend(one: Spooled, connection: Connection, stop: Callable[[], bool] = lamb
         why = _delivered(delivery, folder, one.url, stop)
         if why is None:
             folder.remove()
-        return why
+        over = None if delivery.wanted else delivery.stopped
+        return Resent(run=delivery.run, left=why, is_there=delivery.begun, over=over)
     finally:
         folder.close()
 

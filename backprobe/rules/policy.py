@@ -59,6 +59,7 @@ class Rules:
         min_confidence: Findings less sure are not looked at.
         new_only: Findings of the baseline neither fail nor warn.
         not_run: What an item that could not be judged does to the audit.
+        min_backward_calls: An item with fewer backward calls was not judged: rules had nothing to look at.
     """
 
     fail: Sequence[str] = ("level:error",)
@@ -66,6 +67,7 @@ class Rules:
     min_confidence: str = "heuristic"
     new_only: bool = False
     not_run: Literal["fail", "warn"] = "fail"
+    min_backward_calls: int = 0
 
     def word(self, one: Found) -> Literal["warn", "fail"] | None:
         """What a finding does; None: nothing."""
@@ -103,12 +105,20 @@ class Rules:
         lacking = sorted(set(not_run) - set(words))
         return said + [Cell(rule=rule, state="not-run", findings=0, known=0) for rule in lacking]
 
-    def verdict(self, status: str | None, cells: Iterable[Cell], *, judged: bool) -> Verdict:
+    def explain_missing_calls(self, backward_calls: int) -> str | None:
+        """Say why a program with so many backward calls was not judged; None: it made enough."""
+        if backward_calls >= self.min_backward_calls:
+            return None
+        calls = f"{backward_calls} backward call{'' if backward_calls == 1 else 's'}"
+        return f"the program made {calls}; the policy demands at least {self.min_backward_calls} (min-backward-calls)"
+
+    def verdict(self, status: str | None, cells: Iterable[Cell], *, judged: bool, backward_calls: int) -> Verdict:
         """Of one item.
 
         Args:
             status: Of its run; None: it was refused and has none.
             judged: The rules have judged the run.
+            backward_calls: Of the run.
             cells: What was said of it.
         """
         said = list(cells)
@@ -117,7 +127,7 @@ class Rules:
         if status in ("failed", "exceeded"):
             return "error"
         demanded = {cell.rule for cell in said if cell.state == "not-run"} & set(self.fail)
-        if status != "succeeded" or not judged or demanded:
+        if status != "succeeded" or not judged or demanded or backward_calls < self.min_backward_calls:
             return "not-run"
         return "warn" if any(cell.state == "warn" for cell in said) else "pass"
 

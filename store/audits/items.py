@@ -16,6 +16,9 @@ from store.tables import audit_cell, audit_item, finding, record, run, snippet
 
 AT_ONCE: Final = 500
 
+_again: Final = audit_item.alias("again")
+_rerun: Final = run.alias("rerun")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRow:
@@ -26,7 +29,7 @@ class ItemRow:
         run: Public id; None: it was refused, and `problem` says why. status: of the run.
         ended: Nothing more comes of it. verdict: None: it goes on.
         cells: What the policy says of its findings, by rule; a rule that passes has none.
-        rules_judged: Of the run: how many rules looked at the whole record.
+        rules_judged: Of the run: how many rules looked at the whole record. backward_calls: of its record.
         unnamed: Public id of the run's snippet, if whoever sent that named no file.
         number, run_id: Not shown.
     """
@@ -42,6 +45,7 @@ class ItemRow:
     run_id: int | None
     ruleset: str | None
     rules_judged: int
+    backward_calls: int
     unnamed: str | None
 
 
@@ -76,6 +80,7 @@ def page(
             run.c.status,
             run.c.ruleset,
             run.c.rules_judged,
+            run.c.backward_calls,
             run.c.result_attempt,
             snippet.c.public_id.label("unnamed"),
         )
@@ -104,18 +109,20 @@ def _item(row: Any, rules: Rules, known: frozenset[str], findings: Sequence[Foun
 
 def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> ItemRow:
     over = row.status not in ("queued", "running")
+    calls = row.backward_calls or 0
     return ItemRow(
         n=row.n,
         custom_id=row.custom_id,
         run=row.run,
         status=row.status,
         ended=over,
-        verdict=rules.verdict(row.status, cells, judged=judged) if over else None,
+        verdict=rules.verdict(row.status, cells, judged=judged, backward_calls=calls) if over else None,
         problem=row.problem,
         cells=cells,
         run_id=row.run_id,
         ruleset=row.ruleset,
         rules_judged=row.rules_judged or 0,
+        backward_calls=calls,
         unnamed=row.unnamed,
     )
 
@@ -156,11 +163,27 @@ def _not_run(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[i
 
 def fingerprints(transaction: Transaction, audit_id: int) -> frozenset[str]:
     """Of all that the runs of an audit show today."""
-    query = (
+    return frozenset(transaction.execute(_of_audit(audit_id)).scalars())
+
+
+def _of_audit(audit_id: int) -> sa.Select[Any]:
+    return (
         sa.select(finding.c.fingerprint)
         .join_from(audit_item, run, run.c.id == audit_item.c.run_id)
         .join(finding, sa.and_(finding.c.run_id == run.c.id, finding.c.attempt == run.c.result_attempt))
         .where(audit_item.c.audit_id == audit_id, finding.c.gone_at.is_(None), finding.c.suppressed.is_(None))
         .distinct()
     )
+
+
+def audited_again(transaction: Transaction, audit_id: int, baseline_id: int | None) -> frozenset[str]:
+    """Fingerprints of the baseline's items that an audit has as well, and that ended well in it."""
+    if baseline_id is None:
+        return frozenset()
+    again = (
+        sa.select(_again.c.custom_id)
+        .join(_rerun, _rerun.c.id == _again.c.run_id)
+        .where(_again.c.audit_id == audit_id, _again.c.custom_id.is_not(None), _rerun.c.status == "succeeded")
+    )
+    query = _of_audit(baseline_id).where(audit_item.c.custom_id.in_(again))
     return frozenset(transaction.execute(query).scalars())

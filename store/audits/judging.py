@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from store.audits import audit_uploads, audits, policies
 from store.audits.audits import Audit
-from store.audits.items import AT_ONCE, ItemRow, fingerprints, page
+from store.audits.items import AT_ONCE, ItemRow, audited_again, fingerprints, page
 from store.audits.policy import VERDICTS, WORST, Rules, rules_of
 from store.database.session import Database, Transaction
 from store.runs.transitions import tell
@@ -111,10 +111,10 @@ def judge(transaction: Transaction, number: int) -> tuple[str, ...]:
                 rulesets[item.ruleset] += 1
             cells += _cells(item)
     ruleset = rulesets.most_common(1)[0][0] if rulesets else "none"
-    shown = fingerprints(transaction, number)
+    shown, again = fingerprints(transaction, number), audited_again(transaction, number, found.baseline_id)
     counts = {
         "items": dict(verdicts),
-        "findings": {"new": len(shown - known), "known": len(shown & known), "gone": len(known - shown)},
+        "findings": {"new": len(shown - known), "known": len(shown & known), "gone": len(again - shown)},
         "reasons": _reasons(cells),
     }
     verdict = "passed" if rules.passes(verdicts) else "failed"

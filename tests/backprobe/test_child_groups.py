@@ -1,9 +1,13 @@
 """A child is waited for, and ended with what it started, whether it came to its end or not."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import pytest
 
 from backprobe.child_groups import kill_group, wait_or_kill
 from tests.support.waiting import until
@@ -46,6 +50,32 @@ def test_a_child_that_does_not_end_is_killed_with_its_own(tmp_path: Path) -> Non
     until(lambda: told.exists() and told.read_text(), "the child says who it started")
     assert wait_or_kill(process, 0.1) is None
     assert process.returncode == -9
+    assert _ends(int(told.read_text()))
+
+
+WAITS = """
+import subprocess, sys
+from backprobe.child_groups import wait_or_kill
+wait_or_kill(subprocess.Popen([sys.executable, "-c", *sys.argv[1:]], start_new_session=True), 600)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_child_and_its_own_end_when_the_process_that_waits_for_it_ends(tmp_path: Path, sent: signal.Signals) -> None:
+    told = tmp_path / "pid"
+    client = subprocess.Popen([sys.executable, "-c", WAITS, STARTS_ANOTHER, str(told), "600"])
+    until(lambda: told.exists() and told.read_text(), "the child says who it started")
+    client.send_signal(sent)
+    assert client.wait(10) == -sent
+    assert _ends(int(told.read_text()))
+
+
+def test_a_child_is_killed_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    told, stop = tmp_path / "pid", threading.Event()
+    process = _started(told, 600)
+    until(lambda: told.exists() and told.read_text(), "the child says who it started")
+    stop.set()
+    assert wait_or_kill(process, 600, stop) is None
     assert _ends(int(told.read_text()))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 
 import pytest
@@ -30,9 +31,9 @@ def jobs(tmp_path, monkeypatch, samples):
     return tmp_path
 
 
-def end(site, samples):
-    """What workers and the reaper do, until the audit is judged."""
-    while site.client.get("/v1/audits?status=judged").json["items"] == []:
+def end(site, samples, audits=1):
+    """What workers and the reaper do, until so many audits are judged."""
+    while len(site.client.get("/v1/audits?status=judged").json["items"]) < audits:
         newest_first = site.client.get("/v1/runs?status=queued").json["items"]
         for row in reversed(newest_first):  # the oldest is claimed first
             site.finish(row["id"], samples.tutorial())
@@ -81,6 +82,38 @@ def test_a_policy_that_changed_is_its_next_revision(served, jobs, samples):
     ending.join()
     (policy,) = site.client.get("/v1/policies").json["items"]
     assert (policy["fail"], policy["revision"]) == (["BP1"], 2)
+
+
+def test_the_audit_of_the_nearest_commit_is_the_baseline(served, jobs, samples, capsys):
+    site, url = served
+
+    def commit(text):
+        (jobs / "note.txt").write_text(text)
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        for words in (["init", "--quiet"], ["add", "--all"], [*identity, "commit", "--quiet", "--message", text]):
+            subprocess.run(["git", *words], cwd=jobs, check=True)
+
+    command = ["audit", "--policy", "policy.toml", "--url", url]
+    commit("first")
+    ending = threading.Thread(target=end, args=(site, samples))
+    ending.start()
+    assert main(command) == 1
+    ending.join()
+    (first,) = site.client.get("/v1/audits").json["items"]
+    commit("second, which nobody audits")
+    commit("third")
+    ending = threading.Thread(target=end, args=(site, samples, 2))
+    ending.start()
+    assert main([*command, "--baseline-commit", "HEAD~1"]) == 1
+    ending.join()
+    said = capsys.readouterr()
+    assert f"the baseline is audit {first['id']} of commit" in said.err
+    assert "1 finding (0 new, 1 known, 0 gone)" in said.out
+    assert "non-leaf-grad-read BP101 warning (known): " in said.out
+    assert main([*command, "--baseline-commit", "no-such"]) == 2
+    (jobs / "policy.toml").write_text('[policy]\nname = "other"\nentries = ["jobs/train.py"]\n')
+    assert main([*command, "--baseline-commit", "HEAD"]) == 2
+    assert "no audit called `other` is of HEAD, nor of the 2 commits before it" in capsys.readouterr().err
 
 
 def test_ctrl_c_cancels_the_audit(served, jobs, monkeypatch, capsys):

@@ -152,6 +152,20 @@ def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(s
     assert ask("GET", f"{path}/findings?format=junit", 200).mimetype == "application/xml"
 
 
+def test_a_run_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(site, ask, begun, settle, samples):
+    calls = len(samples.tutorial().backward_calls)
+    demands = policy(ask, min_backward_calls=calls + 1)
+    audit = begun({"custom_id": "a", "run": site.finished()}, policy=demands)
+    settle()
+    path = audit["links"]["self"]
+    assert ask("GET", f"/v1/policies/{demands}", 200).json["min_backward_calls"] == calls + 1
+    assert ask("GET", path, 200).json["verdict"] == "failed"
+    assert [row["verdict"] for row in ask("GET", f"{path}/items", 200).json["items"]] == ["not-run"]
+    said = f"the policy demands at least {calls + 1} (min-backward-calls)"
+    assert said in ask("GET", f"{path}/findings?format=junit", 200).text
+    ask("POST", "/v1/policies", 422, json={"name": "c", "min_backward_calls": -1})
+
+
 def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, begun, settle):
     base = begun({"custom_id": "a", "run": site.finished()})
     settle()
@@ -168,6 +182,25 @@ def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, beg
     assert failures == [0, 1, 0]
     logs = [json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"][0] for path in paths]
     assert [log["results"][0].get("baselineState") for log in logs] == [None, "unchanged", "unchanged"]
+
+
+def test_gone_is_only_what_was_audited_again_to_its_end(site, ask, begun, settle, samples):
+    names = ["stays", "fixed", "fails", "left-out"]
+    base = begun(*({"custom_id": name, "run": site.finished(record=samples.tutorial(path=name))} for name in names))
+    settle()
+    after = begun(
+        {"custom_id": "stays", "run": site.finished(record=samples.tutorial(path="stays"))},
+        {"custom_id": "fixed", "source": "x = 1\n"},
+        {
+            "custom_id": "fails",
+            "run": site.finished(record=samples.tutorial(path="other"), status="failed", exit_code=1),
+        },
+        baseline=base["id"],
+    )
+    (run,) = ask("GET", "/v1/runs?status=queued", 200).json["items"]
+    site.finish(run["id"], samples.tutorial(path="other"))
+    settle()
+    assert ask("GET", after["links"]["self"], 200).json["findings"] == {"new": 1, "known": 1, "gone": 1}
 
 
 def test_a_program_that_raised_is_told_with_its_exception_in_junit_and_sarif(site, ask, begun, settle, samples):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.cli.arguments import Subparsers
-from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost
+from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost, UsageError
 
 if TYPE_CHECKING:
     from backprobe.cli.audit.policy_file import PolicyFile
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from backprobe.cli.trials.taken_fixes import TakenFixes
     from backprobe.client import Client
     from backprobe.show.audits.report import AuditReport
+
+_MOST_JOBS: Final = 64
 
 _SILENT_SECONDS: Final = 30.0
 """Between two lines of progress where nobody looks at a terminal."""
@@ -37,13 +38,23 @@ def add_audit(subparsers: Subparsers) -> None:
     )
     parser.add_argument("paths", metavar="PATH", nargs="*")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="TOML; without one, findings of level error fail")
+    parser.add_argument("--local", action="store_true", help="run and judge here, without a service")
     parser.add_argument(
-        "--local", action="store_true", help="run and judge here, one after the other, without a service"
+        "--jobs", type=_jobs, default=1, metavar="N", help="with --local: programs at a time (default: %(default)s)"
     )
     parser.add_argument("--url", help="of the service (default: BACKPROBE_URL, else http://127.0.0.1:8000)")
     parser.add_argument("--project", metavar="PROJECT", help="of the service")
     parser.add_argument(
         "--baseline", metavar="AUDIT", help="findings that it has are known: an audit's id, or with --local its JSON"
+    )
+    parser.add_argument(
+        "--baseline-commit",
+        metavar="COMMIT",
+        help="findings of this commit are known: of its audit, or the nearest before it, on the service; with --local "
+        "the programs are run as they were then",
+    )
+    parser.add_argument(
+        "--changed-since", metavar="COMMIT", help="only programs of which a file, or a module they import, changed"
     )
     parser.add_argument("--again", action="store_true", help="do not take the result of an audit of the same before")
     parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
@@ -64,19 +75,19 @@ def add_audit(subparsers: Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from backprobe.cli.audit.baseline import check_baseline
     from backprobe.cli.audit.outputs import outputs, write
     from backprobe.cli.audit.policy_file import policy_file
     from backprobe.cli.audit.programs import programs
 
     asked = outputs(args.formats, args.files)
     policy = policy_file(args.policy)
-    if args.baseline is not None:
-        check_baseline(args.baseline, policy.rules, local=args.local)
+    _check_baseline(args, policy)
     chosen = programs(args.paths, policy)
+    if args.changed_since is not None:
+        chosen = _changed(args, chosen, policy)
     found: list[AuditReport] = []
     taken = _taken(args)
-    if args.local:
+    if args.local or not chosen:
         found.append(_locally(args, chosen, policy, taken))
         code = CLEAN
     else:
@@ -89,6 +100,33 @@ def _run(args: argparse.Namespace) -> int:
     if found[0].word == "canceled":
         return OURS
     return CLEAN if found[0].word == "passed" or args.exit_zero else FINDINGS
+
+
+def _jobs(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 1 to {_MOST_JOBS}")
+    return int(text)
+
+
+def _check_baseline(args: argparse.Namespace, policy: PolicyFile) -> None:
+    from backprobe.cli.audit.baseline import check_baseline
+
+    if args.baseline is not None and args.baseline_commit is not None:
+        raise UsageError("--baseline and --baseline-commit name two baselines: give one")
+    if args.baseline is not None:
+        check_baseline(args.baseline, local=args.local)
+    if (args.baseline or args.baseline_commit) is not None and not policy.rules.new_only:
+        said = "findings of the baseline are counted, and fail or warn as others do"
+        print(f"backprobe: the policy has no `new-only = true`: {said}", file=sys.stderr)
+
+
+def _changed(args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile) -> tuple[Program, ...]:
+    """Those that changed, with a line about the others; an audit of none passes, and writes its reports."""
+    from backprobe.cli.audit.commits import changed_programs
+
+    changed = changed_programs(chosen, args.changed_since, policy)
+    print(f"backprobe: {len(changed)} of {len(chosen)} programs changed since {args.changed_since}", file=sys.stderr)
+    return changed
 
 
 def _write_patch(taken: TakenFixes, path: Path) -> None:
@@ -116,12 +154,15 @@ def _taken(args: argparse.Namespace) -> TakenFixes | None:
 def _locally(
     args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, taken: TakenFixes | None
 ) -> AuditReport:
-    from backprobe.cli.audit.baseline import known
+    from backprobe.cli.audit.baseline import audit_commit, read_baseline
     from backprobe.cli.audit.local import audited
     from backprobe.cli.trials.audit_fixes import AuditFixes
 
-    base = None if args.baseline is None else known(Path(args.baseline))
-    return audited(chosen, policy, base, _Progress(), None if taken is None else AuditFixes(taken))
+    base = None if args.baseline is None or not args.local else read_baseline(Path(args.baseline))
+    if args.baseline_commit is not None and chosen:
+        base = audit_commit(args.baseline_commit, chosen, args.policy, jobs=args.jobs)
+    fixes = None if taken is None else AuditFixes(taken)
+    return audited(chosen, policy, base, _Progress(), fixes, args.jobs)
 
 
 def _on_service(
@@ -131,33 +172,27 @@ def _on_service(
     taken: TakenFixes | None,
     found: list[AuditReport],
 ) -> int:
+    from backprobe.cli.audit.commits import head_commit
     from backprobe.cli.commands.service_runs import ask, labels_of
 
     labels = labels_of(args.label)
-    commit = _commit()
+    commit = head_commit()
     if commit is not None:
         labels.setdefault("commit", commit)
 
     def audit(client: Client) -> int:
+        from backprobe.cli.audit.baseline import audit_of_commit
         from backprobe.cli.audit.remote import RemoteAudit, audited
 
-        more: dict[str, Any] = {"baseline": args.baseline, "labels": labels, "project": args.project}
+        base = args.baseline
+        if args.baseline_commit is not None:
+            base = audit_of_commit(client, args.baseline_commit, policy.name)
+        more: dict[str, Any] = {"baseline": base, "labels": labels, "project": args.project}
         wanted = RemoteAudit(programs=chosen, policy=policy, again=args.again, taken=taken, **more)
         found.append(audited(client, wanted, _Progress()))
         return CLEAN
 
     return ask(args, audit)
-
-
-def _commit() -> str | None:
-    """The commit that is checked out; None: there is no git, or no repository."""
-    try:
-        asked = ["git", "rev-parse", "HEAD"]
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    said = done.stdout.strip()
-    return said if done.returncode == 0 and len(said) in (40, 64) else None
 
 
 class _Progress:

@@ -1,17 +1,21 @@
-"""An audit on this machine, without a service: scripts run one after the other under capture, or records judged."""
+"""An audit on this machine, without a service: scripts run under capture, some at a time, or records judged."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from backprobe.child_groups import kill_group
+from backprobe.child_groups import wait_or_kill
+from backprobe.cli.audit.baseline import Baseline
 from backprobe.cli.audit.paths import from_here, path_from_here
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program
@@ -36,42 +40,57 @@ Progress = Callable[[int, int], None]
 def audited(
     programs: Sequence[Program],
     policy: PolicyFile,
-    known: Sequence[str] | None,
+    baseline: Baseline | None,
     progress: Progress,
     fixes: AuditFixes | None = None,
+    jobs: int = 1,
 ) -> AuditReport:
     """Run and judge them.
 
     Args:
         programs: Scripts and records.
         policy: Which findings fail.
-        known: Fingerprints of the baseline; None: there is none.
+        baseline: What was found before; None: nothing is known.
         progress: Told how many are done, and of how many.
         fixes: Tries the fixes of scripts; None: none are tried.
+        jobs: Programs that run at a time; with `fixes` one.
 
     Raises:
-        KeyboardInterrupt: after the program that ran is ended and a line says so.
+        KeyboardInterrupt: after the programs that ran are ended and a line says so.
     """
     items: list[AuditedItem] = []
-    base = None if known is None else frozenset(known)
-    try:
-        for done, one in enumerate(programs):
-            progress(done, len(programs))
-            items.append(_item(one, policy, base, fixes))
-    except KeyboardInterrupt:
-        told = f"stopped by Ctrl-C with {len(items)} of {len(programs)} programs done; no report is written"
-        print(f"{chr(10) if sys.stderr.isatty() else ''}backprobe: {told}", file=sys.stderr, flush=True)
-        raise
+    base = None if baseline is None else baseline.known
+    stop = threading.Event()
+    audit = partial(_item, policy=policy, known=base, fixes=fixes, stop=stop)
+    progress(0, len(programs))
+    with ThreadPoolExecutor(1 if fixes is not None else jobs) as pool:
+        try:
+            for done, item in enumerate(pool.map(audit, programs), start=1):
+                items.append(item)
+                progress(done, len(programs))
+        except KeyboardInterrupt:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            told = f"stopped by Ctrl-C with {len(items)} of {len(programs)} programs done; no report is written"
+            print(f"{chr(10) if sys.stderr.isatty() else ''}backprobe: {told}", file=sys.stderr, flush=True)
+            raise
     verdicts = [item.verdict for item in items]
     passed = policy.rules.passes({word: verdicts.count(word) for word in set(verdicts) if word is not None})
     report = AuditReport(name=policy.name, word="passed" if passed else "failed", items=items)
-    if base is None:
+    if baseline is None:
         return report
-    shown = {finding.fingerprint for _, finding in report.findings}
-    return replace(report, new=len(shown - base), known=len(shown & base), gone=len(base - shown))
+    known, shown = baseline.known, frozenset(finding.fingerprint for _, finding in report.findings)
+    audited = [item.name for item in items if item.reported.ended_well]
+    return replace(report, new=len(shown - known), known=len(shown & known), gone=baseline.gone(audited, shown))
 
 
-def _item(one: Program, policy: PolicyFile, known: frozenset[str] | None, fixes: AuditFixes | None) -> AuditedItem:
+def _item(
+    one: Program,
+    policy: PolicyFile,
+    known: frozenset[str] | None,
+    fixes: AuditFixes | None,
+    stop: threading.Event,
+) -> AuditedItem:
     if one.run is not None or one.path is None:
         return _refused(one.name, "a run of the service is judged there: leave --local out", policy.rules)
     if one.is_record:
@@ -80,7 +99,7 @@ def _item(one: Program, policy: PolicyFile, known: frozenset[str] | None, fixes:
         record = Path(folder) / "record.bprec"
         began = time.monotonic()
         sources = None if fixes is not None else sources_of(one.path)  # a trial copies the script's folder alone
-        why = _run(one, policy, record, sources)
+        why = _run(one, policy, record, sources, stop)
         seconds = time.monotonic() - began
         found = _read(record) if record.exists() else None
 
@@ -100,7 +119,7 @@ def sources_of(script: Path) -> Path | None:
     return here if script.resolve().is_relative_to(here.resolve()) else None
 
 
-def _run(one: Program, policy: PolicyFile, record: Path, sources: Path | None) -> str | None:
+def _run(one: Program, policy: PolicyFile, record: Path, sources: Path | None, stop: threading.Event) -> str | None:
     """Run a script under capture; why it did not end well, None: it did."""
     settings, defaults = one.settings, policy.defaults
     command = [sys.executable, "-m", "backprobe", "run", "--exit-zero", "--format", "concise", "--save", str(record)]
@@ -109,25 +128,17 @@ def _run(one: Program, policy: PolicyFile, record: Path, sources: Path | None) -
     command += ["--sources", str(sources)] if sources is not None else []
     command += [str(one.path), *settings.arguments]
     seconds = {**defaults.limits, **settings.limits}.get("wall_seconds", WALL_SECONDS)
-    done = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                            start_new_session=True)  # fmt: skip
-    try:
-        _, said = done.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _kill(done)
+    output = record.with_name("stderr")
+    with output.open("wb") as stderr:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
+        )
+        code = wait_or_kill(process, seconds, stop)
+    if code is None:
         return f"it was stopped after {seconds} s"
-    except BaseException:
-        _kill(done)
-        raise
-    if done.returncode == 0:
+    if code == 0:
         return None
-    return f"exit code {done.returncode}: {said[-_LAST_BYTES:].decode(errors='replace').strip()}"
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End it and what it has started."""
-    kill_group(process.pid)
-    process.communicate()
+    return f"exit code {code}: {output.read_bytes()[-_LAST_BYTES:].decode(errors='replace').strip()}"
 
 
 def _read(path: Path) -> Record | None:
@@ -165,7 +176,7 @@ def _judged(
     found = [found_of(one) for one in judgement.findings if one.suppressed is None]
     cells = rules.cells(found, known or (), [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if told.ended_well else "failed"
-    verdict = rules.verdict(status, cells, judged=True)
+    verdict = rules.verdict(status, cells, judged=True, backward_calls=len(record.backward_calls))
     told = replace(told, error=error, problem=why, rules=rules, known=known, verdict=verdict)
     return AuditedItem(name=name, verdict=verdict, cells=tuple(cells), reported=told)
 

@@ -25,7 +25,7 @@ from backprobe.rules.policy import Rules, unknown_pattern
 from backprobe.severity import CONFIDENCES
 from backprobe.tiers import EVERY_TIER, Tier
 
-_RULES: Final = ("fail", "warn", "min-confidence", "new-only", "not-run")
+_RULES: Final = ("fail", "warn", "min-confidence", "new-only", "not-run", "min-backward-calls")
 _MORE: Final = ("name", "entries", "limits", "isolation", "device", "tier", "every", "seed")
 _RUN: Final = ("name", "arguments", "files", "limits", "device", "tier", "every", "seed")
 _CHOICES: Final[Mapping[str, Sequence[Any]]] = {
@@ -157,7 +157,7 @@ def _fault(key: str, value: Any) -> str | None:
     if key == "limits":
         fits = isinstance(value, dict) and all(type(one) is int and one > 0 for one in value.values())
         return None if fits else "a table of numbers from 1, such as { wall_seconds = 120 }"
-    if key in ("every", "seed"):
+    if key in ("every", "seed", "min-backward-calls"):
         return None if type(value) is int and value >= (key == "every") else "a number"
     if key == "name":
         return None if isinstance(value, str) and 0 < len(value) <= 100 else "a text of 1 to 100 characters"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from backprobe.cli.audit.imports import MOST_FILES, imported_files
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
 from backprobe.cli.audit.remote_trials import RemoteTrials, Sent, StoredFinding
 from backprobe.cli.exit_codes import UsageError
+from backprobe.imported_files import MOST_FILES, imported_files
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell, Rules
 from backprobe.severity import LEVELS
@@ -99,7 +99,7 @@ def _policy(client: Client, policy: PolicyFile) -> str:
     body = policy.body
     if known is None:
         return client.call("POST", "/v1/policies", body=body)["id"]
-    if all(known[name] == value for name, value in body.items()):
+    if all(known.get(name) == value for name, value in body.items()):
         return known["id"]
     etag = {"If-Match": f'"{known["revision"]}"'}
     return client.call("PUT", f"/v1/policies/{known['id']}", body=body, headers=etag)["id"]
@@ -212,6 +212,7 @@ def _audited(
             exit_code=outcome.get("exit_code"),
             ruleset=counted.get("ruleset"),
             rules_judged=counted.get("rules_judged") or 0,
+            backward_calls=None if row is None else row.told["record"]["backward_calls"],
             base_url=base,
             error=_ended_by(row),
             problem=None if problem is None else f"{problem['code']}: {problem['detail']}",

@@ -20,6 +20,7 @@ from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, o
 from backprobe.cli.project_settings import settled
 from backprobe.cli.sender_options import add_sending, sender_of
 from backprobe.cli.trials.options import about_to_start, add_trials, hand_out, trials_of, wants_trials
+from backprobe.cli.trials.program_start import announce_run
 from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="around the script: what is imported from below it is the program's own (default: the script's folder)",
     )
+    parser.add_argument("--overlay", metavar="FILE", type=Path, help=argparse.SUPPRESS)  # for clients that try an edit
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
@@ -101,6 +103,8 @@ def _run(args: argparse.Namespace) -> int:
     _check_program(args)
     check_output(args)
     args.options = settled(args)
+    if args.entry == "run":
+        announce_run()
     with own_stderr() as stream, kept_family(args) as family:
         return _reported(args, stream, family)
 
@@ -207,6 +211,7 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
         seed=args.seed,
         family=family,
         check=args.check_gradients,
+        overlay=_overlay(args.overlay),
     )
     with _Saved(args.save) as kept, sender_of(args) as sender:
         kept.write(MAGIC)
@@ -224,6 +229,15 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
     if kept.lost is not None:
         raise OutputLost(f"`{args.save}` was not written ({kept.lost}): the record is lost")
     return _decoded(frames), end
+
+
+def _overlay(path: Path | None) -> dict[str, str]:
+    """Texts that stand for files of the program, by real path: of a file that holds them as JSON."""
+    if path is None:
+        return {}
+    import msgspec
+
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
 
 
 def _decoded(frames: list[bytes]) -> Record | None:

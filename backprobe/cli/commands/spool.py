@@ -26,7 +26,7 @@ def add_spool(subparsers: Subparsers) -> None:
         description="Where the service was away, slow or refused, `backprobe watch` keeps the record of a job in files "
         "below BACKPROBE_HOME. `send` sends them with the key in BACKPROBE_API_KEY to the service that each one was "
         "for; `drop` deletes them.",
-        epilog="Exit code: 0 done, 2 usage, 3 something is left.",
+        epilog="Exit code: 0 done, 2 usage, 3 something is left or was not taken.",
         allow_abbrev=False,
     )
     parser.add_argument("what", choices=("list", "send", "drop"), metavar="{list,send,drop}")
@@ -87,12 +87,17 @@ def _sent(found: list[Spooled], url: str | None) -> int:
         except ValueError as error:
             raise UsageError(str(error)) from None
         with contextlib.closing(Connection(to, key)) as connection:
-            why = resend(one, connection)
-        if why is None:
-            print(f"{one.run}  sent to {to}/runs/{one.run}")
-        else:
+            resent = resend(one, connection)
+        if resent.left is not None:
             left += 1
-            print(f"backprobe: {one.run} is left: {why}", file=sys.stderr)
+            print(f"backprobe: {one.run} is left: {resent.left}", file=sys.stderr)
+        elif resent.over is not None:
+            left += 1
+            print(f"backprobe: {one.run} is deleted: {to} takes no more of it ({resent.over})", file=sys.stderr)
+        elif resent.is_there:
+            print(f"{one.run}  sent to {to}/runs/{resent.run}")
+        else:
+            print(f"{one.run}  held no frame, and nothing was sent")
     return OURS if left else CLEAN
 
 

@@ -30,9 +30,11 @@ class AuditedItem:
 
     @property
     def problem(self) -> str | None:
-        """Why it was refused, or what ended it before its end; None: nothing did."""
+        """Why it was refused or not judged, or what ended it before its end; None: nothing did."""
         told = self.reported
-        return told.problem if told.problem is not None or told.error is None else told.error.told
+        if told.problem is not None or told.error is None:
+            return told.problem or told.missing_calls
+        return told.error.told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class AuditReport:
     Attributes:
         name: Of its policy. url: its address; None: it was judged here. audit: its id on the service.
         new, known, gone: Findings by what the baseline had; each fingerprint counts once. None: there is no baseline.
+            Gone are those of programs that were audited to their end again.
     """
 
     name: str
@@ -88,5 +91,9 @@ def _item(item: AuditedItem) -> dict[str, Any]:
         "exit_code": told.exit_code,
         "rules_judged": told.rules_judged,
         "cells": [asdict(cell) for cell in item.cells],
-        "findings": [finding_json(one, run=item.run, ruleset=told.ruleset) for one in told.findings],
+        "findings": [
+            finding_json(found, run=item.run, ruleset=told.ruleset)
+            | ({} if told.known is None else {"known": told.is_known(found)})
+            for found in told.findings
+        ],
     }

@@ -53,7 +53,7 @@ def _item(item: AuditedItem) -> str:
     why = f": {_why(item)}" if item.verdict in ("error", "not-run", None) else ""
     head = f"{item.verdict or 'not-run':<8} {plain(item.name)}{why}"
     found = [one for one in item.reported.findings if one.suppressed is None]
-    lines = [f"{_INDENT}{line}" for one in found[:MOST_FINDINGS] for line in (_line(one), *_tried(one))]
+    lines = [f"{_INDENT}{line}" for one in found[:MOST_FINDINGS] for line in (_line(item, one), *_tried(one))]
     if len(found) > MOST_FINDINGS:
         lines.append(f"{_INDENT}and {len(found) - MOST_FINDINGS} more")
     return "\n".join([head, *lines])
@@ -74,7 +74,8 @@ def _tried(one: Finding) -> Iterator[str]:
             yield f"  fix ({fix.safety}): {plain(fix.title)}; {trial_words(fix.trial)}{plain(why)}"
 
 
-def _line(one: Finding) -> str:
-    place = one.location
+def _line(item: AuditedItem, one: Finding) -> str:
+    place, told = one.location, item.reported
+    age = "" if told.known is None else " (known)" if told.is_known(one) else " (new)"
     at = f"{plain(place.path)}:{place.region.start_line}:{place.region.start_col}"
-    return f"{at}: {one.rule.name} {one.rule.code} {one.level}: {plain(one.message.partition(chr(10))[0])}"
+    return f"{at}: {one.rule.name} {one.rule.code} {one.level}{age}: {plain(one.message.partition(chr(10))[0])}"

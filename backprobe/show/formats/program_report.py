@@ -47,6 +47,7 @@ class Reported:
         ending: How it ended, in a word.
         exit_code: Of the program; None: not known.
         rules_judged: How many rules looked at the whole record.
+        backward_calls: In the record; None: not counted.
         unnamed: What the program is known by, if it was sent without the name of a file; None: its files have names.
         base_url: Of the service that shows the rules' manuals, without a slash at its end; None: there is none.
         error: What ended the program; None: nothing did, or it is not known.
@@ -62,6 +63,7 @@ class Reported:
     ending: str
     ruleset: str | None
     rules_judged: int
+    backward_calls: int | None = None
     exit_code: int | None = None
     unnamed: str | None = None
     base_url: str | None = None
@@ -82,6 +84,13 @@ class Reported:
         return self.verdict == "not-run" and self.rules is not None and self.rules.not_run == "warn"
 
     @property
+    def missing_calls(self) -> str | None:
+        """Why a program that ended well was not judged; None: it made the backward calls that its policy demands."""
+        if self.rules is None or self.backward_calls is None or not self.ended_well:
+            return None
+        return self.rules.explain_missing_calls(self.backward_calls)
+
+    @property
     def why(self) -> str:
         """Why it is broken, in a line."""
         if self.problem is not None:
@@ -89,7 +98,7 @@ class Reported:
         if self.error is not None:
             return self.error.told
         if self.ended_well:
-            return "no rule has judged it, or one that the policy names in `fail` was not run"
+            return self.missing_calls or "no rule has judged it, or one that the policy names in `fail` was not run"
         return f"the program ended: {self.ending}" + (f", exit code {self.exit_code}" if self.exit_code else "")
 
     def is_known(self, finding: Finding) -> bool:
@@ -114,6 +123,7 @@ def reported(record: Record, judgement: Judgement, *, script: str) -> Reported:
         exit_code=None if end is None else end.exit_code,
         ruleset=judgement.ruleset,
         rules_judged=judgement.rules_judged,
+        backward_calls=len(record.backward_calls),
         error=program_error(record),
     )
 

@@ -5,6 +5,7 @@ import { keyName, serverEnvironment, serverSettings, type Status, statusText } f
 
 const STATUS = "backprobe/status";
 let client: LanguageClient | undefined;
+let running = ""; // the interpreter of the server
 let turn: Promise<void> = Promise.resolve();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
@@ -21,7 +22,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("backprobe.cancelRun", () => send("backprobe.cancel")),
     vscode.commands.registerCommand("backprobe.setKey", () => setKey(context, restart)),
     vscode.commands.registerCommand("backprobe.restart", restart),
-    vscode.workspace.onDidGrantWorkspaceTrust(configure),
+    vscode.workspace.onDidGrantWorkspaceTrust(async () => {
+      await restart(); // only a trusted workspace chooses the interpreter
+      await followPython(context, restart);
+    }),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
       if (event.affectsConfiguration("backprobe.interpreter") || event.affectsConfiguration("backprobe.service.url")) {
         await restart(); // another Python, or a key for another address
@@ -31,6 +35,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   await inTurn(() => start(context, item));
+  await followPython(context, restart);
 }
 
 export async function deactivate(): Promise<void> {
@@ -45,6 +50,7 @@ function inTurn(what: () => Promise<void>): Promise<void> {
 
 async function start(context: vscode.ExtensionContext, item: vscode.StatusBarItem): Promise<void> {
   const python = await interpreter();
+  running = python;
   const name = keyName(String(setting("service.url") ?? ""));
   const key = name === undefined ? undefined : await context.secrets.get(name);
   const run = {
@@ -98,13 +104,32 @@ async function interpreter(): Promise<string> {
   if (typeof set === "string" && set !== "") {
     return set;
   }
-  const python = vscode.extensions.getExtension("ms-python.python");
-  if (python === undefined || !vscode.workspace.isTrusted) {
-    return "python3";
-  }
-  const api = await python.activate();
-  const chosen = api?.environments?.getActiveEnvironmentPath?.(vscode.workspace.workspaceFolders?.[0]?.uri);
+  const environments = await pythonEnvironments();
+  const chosen = environments?.getActiveEnvironmentPath?.(vscode.workspace.workspaceFolders?.[0]?.uri);
   return typeof chosen?.path === "string" && chosen.path !== "" ? chosen.path : "python3";
+}
+
+/** What of the Python extension's API is used here. */
+interface Environments {
+  getActiveEnvironmentPath?(folder: vscode.Uri | undefined): { path?: unknown } | undefined;
+  onDidChangeActiveEnvironmentPath?(listener: () => void): vscode.Disposable;
+}
+
+async function pythonEnvironments(): Promise<Environments | undefined> {
+  const python = vscode.extensions.getExtension("ms-python.python");
+  return python === undefined || !vscode.workspace.isTrusted ? undefined : (await python.activate())?.environments;
+}
+
+/** Another Python was chosen there: the server starts again, in it. */
+async function followPython(context: vscode.ExtensionContext, restart: () => Promise<void>): Promise<void> {
+  const listener = (await pythonEnvironments())?.onDidChangeActiveEnvironmentPath?.(async () => {
+    if ((await interpreter()) !== running) {
+      await restart();
+    }
+  });
+  if (listener !== undefined) {
+    context.subscriptions.push(listener);
+  }
 }
 
 async function send(command: string, ...args: unknown[]): Promise<void> {

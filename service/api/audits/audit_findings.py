@@ -164,6 +164,7 @@ def _reported(
         exit_code=None if row is None else row.outcome.exit_code,
         ruleset=item.ruleset,
         rules_judged=item.rules_judged,
+        backward_calls=item.backward_calls,
         unnamed=item.unnamed,
         base_url=request.host_url.rstrip("/"),
         error=None if row is None else program_error(row),

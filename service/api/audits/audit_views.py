@@ -193,6 +193,6 @@ def _else(item: ItemRow) -> str | None:
 
 def _told(row: ItemRow) -> dict[str, Any]:
     told = queries.as_json(row)
-    for name in ("run_id", "ruleset", "rules_judged", "unnamed"):
+    for name in ("run_id", "ruleset", "rules_judged", "backward_calls", "unnamed"):
         del told[name]
     return told

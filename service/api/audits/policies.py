@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from backprobe.rules.framework.rule import Confidence
-from backprobe.rules.policy import unknown_pattern
+from backprobe.rules.policy import rules_of, unknown_pattern
 from service.auth.caller import caller, demand_tenant
 from service.context import context
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
@@ -44,6 +45,9 @@ class PolicyRules(Strict):
     new_only: bool = Field(default=False, description="Findings that the baseline has neither fail nor warn.")
     not_run: Literal["fail", "warn"] = Field(
         default="fail", description="What an item does that could not be judged; it never counts as passed."
+    )
+    min_backward_calls: int = Field(
+        default=0, ge=0, le=2**31 - 1, description="An item with fewer backward calls counts as not run."
     )
 
 
@@ -188,7 +192,7 @@ def _told(found: Policy) -> dict[str, Any]:
         "id": found.id,
         "name": found.name,
         "revision": found.revision,
-        **found.body,
+        **asdict(rules_of(found.body)),
         "created_by": found.created_by,
         "created_at": found.created_at,
         "links": {"self": f"/v1/policies/{found.id}"},

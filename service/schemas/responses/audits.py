@@ -29,6 +29,7 @@ class PolicyTold:
     min_confidence: Confidence
     new_only: bool
     not_run: Literal["fail", "warn"]
+    min_backward_calls: int
     created_by: str
     created_at: str
     links: SelfLink
@@ -41,7 +42,7 @@ class PolicyList(Listing[PolicyTold]):
 
 @dataclass(frozen=True, kw_only=True)
 class FindingsCounted:
-    """Findings by what the baseline had; each fingerprint counts once."""
+    """Findings by what the baseline had; each fingerprint counts once. Gone: of items that ended well again."""
 
     new: int
     known: int

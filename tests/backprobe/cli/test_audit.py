@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from backprobe.cli import main
-from backprobe.cli.audit.imports import imported_files
+from backprobe.cli.audit.commits import changed_programs
 from backprobe.cli.audit.policy_file import policy_file
 from backprobe.cli.audit.programs import programs
 from backprobe.cli.exit_codes import UsageError
+from backprobe.imported_files import imported_files
 from backprobe.record import dumps
 from tests.support import samples
 
@@ -121,6 +123,111 @@ def test_what_could_not_be_judged_never_passes(folder, capsys):
     assert "not-run  broken.bprec: it is no record that can be read" in capsys.readouterr().out
     lenient = policy(folder, '[policy]\nnot-run = "warn"\n')
     assert audit("broken.bprec", "--policy", lenient) == 0
+
+
+def test_a_program_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(folder, record, capsys):
+    calls = len(samples.tutorial().backward_calls)
+    enough = policy(folder, f"[policy]\nmin-backward-calls = {calls}\n")
+    assert audit("records", "--policy", enough) == 0
+    capsys.readouterr()
+    more = policy(folder, f"[policy]\nmin-backward-calls = {calls + 1}\n")
+    written = ("--format", "junit", "--output", "out.xml", "--format", "github")
+    assert audit("records", "--policy", more, *written) == 1
+    said = f"the policy demands at least {calls + 1} (min-backward-calls)"
+    assert said in capsys.readouterr().out
+    assert said in (folder / "out.xml").read_text()
+    lenient = policy(folder, f'[policy]\nmin-backward-calls = {calls + 1}\nnot-run = "warn"\n')
+    assert audit("records", "--policy", lenient) == 0
+    assert audit("records", "--policy", policy(folder, "[policy]\nmin-backward-calls = -1\n")) == 2
+
+
+def test_findings_are_marked_as_known_or_new_and_gone_counts_what_was_audited_again(folder, record, capsys):
+    for name in ("left_out", "fixed"):
+        (folder / "records" / f"{name}.bprec").write_bytes(dumps(samples.tutorial(path=f"{name}.py")))
+    assert audit("records", "--format", "json", "--output", "before.json") == 0
+    (folder / "records" / "left_out.bprec").unlink()
+    (folder / "records" / "fixed.bprec").write_bytes(dumps(samples.tutorial(path="added.py")))
+    assert (
+        audit("records", "--baseline", "before.json", "--format", "json", "--output", "out.json", "--format", "text")
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "3 findings" not in said
+    assert "2 findings (1 new, 1 known, 1 gone)" in said
+    assert "added.py:5:1: non-leaf-grad-read BP101 warning (new): " in said
+    assert "snippet.py:5:1: non-leaf-grad-read BP101 warning (known): " in said
+    told = json.loads((folder / "out.json").read_text())["items"]
+    assert [finding["known"] for item in told for finding in item["findings"]] == [False, True]
+
+
+def committed(folder, text):
+    """A commit of all files of the folder; its name."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (["init", "--quiet"], ["add", "--all"], [*identity, "commit", "--quiet", "--message", text]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_commit_is_a_baseline_and_only_what_changed_since_is_audited(folder, record, capsys):
+    (folder / "records" / "other.bprec").write_bytes(dumps(samples.tutorial(path="other.py")))
+    first = committed(folder, "first")
+    nothing = ("--changed-since", first, "--format", "json", "--output", "out.json", "--format", "text")
+    assert audit("records", *nothing) == 0
+    said = capsys.readouterr()
+    assert f"0 of 2 programs changed since {first}" in said.err
+    assert "audit passed: nothing was judged" in said.out
+    assert json.loads((folder / "out.json").read_text())["items"] == []
+    (folder / "records" / "other.bprec").write_bytes(dumps(samples.tutorial(path="added.py")))
+    committed(folder, "second")
+    strict = policy(folder, '[policy]\nfail = ["BP101"]\nnew-only = true\n')
+    assert audit("records/job.bprec", "--policy", strict, "--baseline-commit", first) == 0
+    assert "1 finding (0 new, 1 known, 0 gone)" in capsys.readouterr().out
+    assert audit("records", "--policy", strict, "--baseline-commit", first, "--changed-since", first) == 1
+    assert "1 finding (1 new, 0 known, 1 gone)" in capsys.readouterr().out
+    assert audit("records", "--changed-since", "no-such-commit") == 2
+    assert "git: fatal: bad revision 'no-such-commit'" in capsys.readouterr().err
+    assert audit("records", "--baseline", "out.json", "--baseline-commit", first) == 2
+
+
+def test_a_program_changes_with_what_it_imports_and_with_the_files_of_its_policy(folder):
+    for name, text in {
+        "jobs/a.py": "from lib import x\n", "jobs/b.py": "x = 1\n", "jobs/c.py": "y = 1\n", "lib/__init__.py": "", "lib/x.py": "",
+        "words.txt": "",
+    }.items():  # fmt: skip
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    told = policy_file(policy(folder, '[policy]\nentries = ["jobs/*.py"]\n[run."jobs/b.py"]\nfiles = ["*.txt"]\n'))
+    chosen = programs([], told)
+    first = committed(folder, "first")
+
+    def changed():
+        return [program.name for program in changed_programs(chosen, first, told)]
+
+    assert changed() == []
+    (folder / "lib" / "x.py").write_text("x = 2\n")
+    assert changed() == ["jobs/a.py"]
+    (folder / "words.txt").write_text("a")
+    committed(folder, "second")
+    (folder / "jobs" / "d.py").write_text("")
+    chosen = programs([], told)
+    assert changed() == ["jobs/a.py", "jobs/b.py", "jobs/d.py"]
+
+
+@pytest.mark.usefixtures("fresh_python")
+def test_programs_run_side_by_side_and_keep_their_order(folder, capsys):
+    """Each waits for the other: one after the other, neither ends."""
+    (folder / "jobs").mkdir()
+    for mine, other in (("a", "b"), ("b", "a")):
+        (folder / "jobs" / f"{mine}.py").write_text(
+            f"import time\nfrom pathlib import Path\nPath('{mine}').touch()\n"
+            f"while not Path('{other}').exists():\n    time.sleep(0.01)\n"
+        )
+    assert audit("jobs", "--jobs", 2, "--format", "json", "--output", "out.json") == 0
+    told = json.loads((folder / "out.json").read_text())
+    assert [(item["name"], item["verdict"]) for item in told["items"]] == [("jobs/a.py", "pass"), ("jobs/b.py", "pass")]
+    assert audit("jobs", "--jobs", 0) == 2
 
 
 @pytest.mark.usefixtures("fresh_python")
@@ -248,6 +355,7 @@ def test_a_policy_is_what_it_says(folder):
     )
     assert found.body == {
         "name": "p", "fail": ["BP1"], "warn": ["*"], "min_confidence": "likely", "new_only": False, "not_run": "fail",
+        "min_backward_calls": 0,
     }  # fmt: skip
 
 

@@ -24,15 +24,29 @@ def stand_in(tmp_path):
     return tmp_path
 
 
+def as_github_runs(folder, script):
+    """The command that GitHub makes of `shell: bash` and a step's script, which it writes to a file."""
+    (folder / "step.sh").write_text(script)
+    return "bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(folder / "step.sh")
+
+
 def ran(folder, script, environment):
     done = subprocess.run(
-        ["bash", "-ec", script], env={"PATH": f"{folder}:{os.environ['PATH']}", **environment}, capture_output=True, text=True, timeout=60, check=False,
+        as_github_runs(folder, script), env={"PATH": f"{folder}:{os.environ['PATH']}", **environment}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return (folder / "backprobe.arguments").read_text().splitlines()
 
 
-@pytest.mark.parametrize(("url", "paths"), [("", ""), ("https://b.example", "jobs/a.py jobs")])
+@pytest.mark.parametrize(
+    ("url", "paths"),
+    [
+        ("", ""),
+        ("https://b.example", "jobs/a.py jobs"),
+        ("", "jobs/a.py\njobs/b.py\n"),
+        ("", "\n  jobs/a.py\r\n\n  jobs/[ab]*.py @list\n"),
+    ],
+)
 def test_the_action_runs_an_audit(stand_in, url, paths):
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     step = action["runs"]["steps"][-1]
@@ -40,10 +54,13 @@ def test_the_action_runs_an_audit(stand_in, url, paths):
         "url": url,
         "paths": paths,
         "baseline": "aud_1",
+        "baseline-commit": "" if url else "HEAD~1",
+        "changed-since": "" if url else "HEAD~2",
     }
     environment = {name: given[text.split("inputs.")[1].split()[0]] for name, text in step["env"].items()}
     words = ran(stand_in, step["run"], environment)
     args = parse(words)
+    assert (args.baseline_commit, args.changed_since) == ((None, None) if url else ("HEAD~1", "HEAD~2"))
     assert (args.command, args.local, args.url, args.paths) == ("audit", not url, url or None, paths.split())
     assert (args.formats, [str(path) for path in args.files]) == (
         ["sarif", "html", "github"],
@@ -61,7 +78,7 @@ def test_the_action_installs_its_own_checkout_unless_told_otherwise(stand_in, pa
     step = action["runs"]["steps"][0]
     assert step["env"]["ACTION_CHECKOUT"] == "${{ github.action_path }}"
     subprocess.run(
-        ["bash", "-ec", step["run"]], check=True, timeout=60,
+        as_github_runs(stand_in, step["run"]), check=True, timeout=60,
         env={"PATH": f"{stand_in}:{os.environ['PATH']}", "PACKAGE": package, "ACTION_CHECKOUT": "/actions/backprobe"},
     )  # fmt: skip
     assert (stand_in / "python.arguments").read_text().splitlines() == ["-m", "pip", "install", "--quiet", wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from email.utils import formatdate
 
 import pytest
 
@@ -61,6 +62,61 @@ def test_what_is_refused_again_is_left_and_says_why(service, run, capsys):
     assert main(["spool", "send", "--url", "ftp://x"]) == 2
     assert main(["spool", "drop"]) == 0
     assert list(spool_home().iterdir()) == []
+
+
+def test_what_the_service_wants_no_more_of_is_not_said_to_be_sent(service, run, capsys):
+    service.refusal = lambda request: (409, {"code": "run-ended"}, {}) if "/frames/" in request.path else None
+    assert main(["spool", "send"]) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{run} is deleted: {service.url} takes no more of it (409 run-ended)" in said.err
+
+
+def test_a_run_that_got_another_id_is_named_by_that(service, run, capsys):
+    now = {"Date": formatdate(1_800_000_000, usegmt=True)}
+    service.refusal = lambda request: (
+        (422, {"code": "id-time-refused"}, now) if run in request.path and request.method == "PUT" else None
+    )
+    assert main(["spool", "send"]) == 0
+    (sent,) = service.frames
+    assert sent != run
+    assert f"{run}  sent to {service.url}/runs/{sent}\n" in capsys.readouterr().out
+
+
+def test_a_run_that_holds_nothing_is_not_said_to_be_sent(service, run, capsys):
+    (folder,) = spool_home().iterdir()
+    for path in folder.iterdir():
+        if path.name not in ("run.json", "lock"):
+            path.unlink()
+    assert main(["spool", "send"]) == 0
+    assert "sent to" not in capsys.readouterr().out
+    assert service.requests == []
+
+
+def test_the_last_line_of_a_job_says_what_was_sent_spooled_and_lost(service, home):
+    target = Target(url=service.url)
+    frames = dumps(samples.tutorial())[len(b"BPREC\x01\n") :]
+    whole = Sender(target, source="full")
+    whole.put(frames)
+    whole.close({}, seconds=60)
+    count = len(service.frames[whole.health.run])
+    assert whole.health.summary() == f"backprobe: {count} frames sent to {service.url}/runs/{whole.health.run}"
+    service.refusal = lambda _: (401, {"code": "unauthenticated"}, {})
+    spools = Sender(Target(url=service.url), source="full")
+    spools.put(frames)
+    spools.close({}, seconds=60)
+    said = spools.health.summary()
+    assert said.startswith(
+        f"backprobe: nothing of {spools.health.run} was sent to {service.url}; refused: 401 unauthenticated; "
+    )
+    assert said.endswith(f"{spools.health.spooled_bytes:,} bytes spooled, `backprobe spool send` sends them")
+    blocked = home / "file"
+    blocked.write_text("no folder can be made below it")
+    loses = Sender(Target(url=service.url), source="full", home=blocked / "spool")
+    loses.put(frames)
+    loses.close({}, seconds=60)
+    assert f"{loses.health.waiting_bytes:,} bytes in memory only, lost when this process ends" in loses.health.summary()
+    assert loses.health.waiting_bytes > 0
 
 
 def test_a_run_whose_job_goes_on_is_neither_sent_nor_dropped(service, run, capsys):

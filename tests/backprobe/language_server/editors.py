@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
@@ -31,6 +31,7 @@ class Editor:
         self.refreshed = 0
         self._versions: dict[str, int] = {}
         self._listen()
+        self._read_code_actions()
 
     def _listen(self) -> None:
         client = self.client
@@ -58,6 +59,15 @@ class Editor:
             return said(data)
 
         client.protocol.handle_message, client.protocol._send_data = hear, say
+
+    def _read_code_actions(self) -> None:
+        """Read a code action with a command as what it is: lsprotocol 2025.0.0 takes it for a bare command."""
+        converter = self.client.protocol._converter
+
+        def read(told: Any, _: type) -> lsp.Command | lsp.CodeAction:
+            return converter.structure(told, lsp.Command if isinstance(told.get("command"), str) else lsp.CodeAction)
+
+        converter.register_structure_hook(Union[lsp.Command, lsp.CodeAction], read)  # noqa: UP007 - as lsprotocol names it
 
     def uri(self, name: str) -> str:
         return (self.folder / name).as_uri()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from backprobe.language_server.documents import Document
-from backprobe.language_server.results import Call, Gradless, Result, Tensor
+from backprobe.language_server.runs.results import Call, Gradless, Result, Tensor
 from backprobe.rules.framework.finding import Edit, Finding, Fix, Location, Region, Related, RuleName
 
 PATH = "/w/train.py"

@@ -1,6 +1,8 @@
 """Whole sessions of an editor over standard input and output; programs run here, by `python -m backprobe run`."""
 
+import contextlib
 import os
+import signal
 from pathlib import Path
 
 import psutil
@@ -45,7 +47,7 @@ async def test_a_session_from_the_first_save_to_the_fix(folder, tmp_path):
             (5, "not leaf, arrived 1"),
             (6, "held 36 B"),
         ]
-        assert await one.lenses("train.py") == [(6, "2 findings, 36 B held")]
+        assert await one.lenses("train.py") == [(1, "Run with Backprobe"), (6, "2 findings, 36 B held")]
         told = await one.hover("train.py", lsp.Position(line=2, character=30))
         assert "**BP101 non-leaf-grad-read**" in told and "How it came to be:" in told
 
@@ -180,6 +182,36 @@ async def test_a_newer_save_ends_the_older_run_and_cancel_ends_the_newer(folder,
         assert one.shown("train.py") == []
 
 
+async def test_a_newer_save_lets_the_older_program_clean_up(folder, tmp_path):
+    careful = WAITS.replace("while not", "try:\n  while not").replace(
+        "    time.sleep(0.01)\n",
+        "    time.sleep(0.01)\nexcept KeyboardInterrupt:\n  (here / 'cleaned').touch()\n  raise\n",
+    )
+    given = [{"program": "train.py", "args": ["--careful"], "env": {"MORE": "1"}}]
+    checks = "import os, sys\nassert sys.argv[1:] == ['--careful'], sys.argv\nassert os.environ['MORE'] == '1'\n"
+    async with editor(folder, tmp_path / "home", ENTRIES | {"entries": given}) as one:
+        (folder / "other.py").write_text(OTHER)
+        one.open("train.py", checks + "assert os.environ['BACKPROBE_RUN'] == '1'\n" + careful)
+        one.save("train.py")
+        await one.until(lambda: pids(folder), "the first runs")
+        one.save("train.py")
+        await one.until(lambda: len(pids(folder)) == 2, "the second runs")
+        assert (folder / "cleaned").exists()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_server_that_is_killed_leaves_no_program(folder, tmp_path, sent):
+    with contextlib.suppress(Exception):  # the editor's end of the session is not a good one
+        async with editor(folder, tmp_path / "home", ENTRIES) as one:
+            (folder / "other.py").write_text(OTHER)
+            one.open("train.py", WAITS)
+            one.save("train.py")
+            (pid,) = await one.until(lambda: pids(folder), "it runs")
+            one.client._server.send_signal(sent)
+            await one.until(lambda: gone(pid), "the program has gone")
+    assert gone(pid)
+
+
 async def test_an_editor_that_goes_takes_the_run_with_it(folder, tmp_path):
     async with editor(folder, tmp_path / "home", ENTRIES) as one:
         (folder / "other.py").write_text(OTHER)
@@ -244,4 +276,5 @@ async def test_nothing_runs_on_open_or_edit_or_the_save_of_what_is_no_entry(fold
         ]
         assert await one.hints("train.py") == []
         assert [text for text in one.statuses if text.startswith("running")] == []
+        assert one.statuses[-1].startswith("idle: train.py was saved and not run: it matches none of `entries`.")
         assert os.listdir(folder) == ["train.py"]

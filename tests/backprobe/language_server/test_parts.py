@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from backprobe.language_server.answers import from_report, from_service
-from backprobe.language_server.cache import MOST_KEPT, Cache
-from backprobe.language_server.program import NotAProgram, read_program
-from backprobe.language_server.results import Failure, Unreadable, placed
-from backprobe.language_server.settings import Settings, is_entry, judging, settings_from
+from backprobe.language_server.runs.answers import from_report, from_service
+from backprobe.language_server.runs.cache import MOST_KEPT, Cache
+from backprobe.language_server.runs.program import NotAProgram, read_program
+from backprobe.language_server.runs.results import Failure, Unreadable, placed
+from backprobe.language_server.settings import Entry, Settings, entry_of, judging, settings_from
 from backprobe.snippet_digest import snippet_digest
 from tests.backprobe.language_server.samples import PATH, result
 
@@ -28,7 +28,7 @@ def test_settings_are_taken_as_an_editor_writes_them():
     told = {
         "trusted": True,
         "runOnSave": False,
-        "entries": ["train.py"],
+        "entries": ["train.py", {"program": "jobs/*.py", "args": ["--steps", "3"], "env": {"SEED": "1"}}],
         "interpreter": "/usr/bin/python3",
         "seconds": 3,
         "tier": "grad",
@@ -40,7 +40,10 @@ def test_settings_are_taken_as_an_editor_writes_them():
     assert settings == Settings(
         trusted=True,
         run_on_save=False,
-        entries=("train.py",),
+        entries=(
+            Entry(program="train.py"),
+            Entry(program="jobs/*.py", arguments=("--steps", "3"), environment={"SEED": "1"}),
+        ),
         interpreter="/usr/bin/python3",
         seconds=3.0,
         tier="grad",
@@ -51,11 +54,16 @@ def test_settings_are_taken_as_an_editor_writes_them():
     )
 
 
+ENTRIES = "is a list of patterns, or of objects of `program`, `args`, `env`"
+
+
 @pytest.mark.parametrize(
     ("told", "problem"),
     [
         ({"trusted": "yes"}, "`trusted` is true or false, not 'yes'"),
-        ({"entries": "train.py"}, "`entries` is a list of patterns, not 'train.py'"),
+        ({"entries": "train.py"}, f"`entries` {ENTRIES}, not 'train.py'"),
+        ({"entries": [{"args": ["a"]}]}, f"`entries` {ENTRIES}, not [{{'args': ['a']}}]"),
+        ({"entries": [{"program": "a", "args": [1]}]}, f"`entries` {ENTRIES}, not [{{'program': 'a', 'args': [1]}}]"),
         ({"seconds": 0}, "`seconds` is a number of seconds, above 0, not 0"),
         ({"seconds": True}, "`seconds` is a number of seconds, above 0, not True"),
         ({"tier": "all"}, "`tier` is one of state, grad, full, deep, not 'all'"),
@@ -80,11 +88,10 @@ def test_hints_can_be_switched_off_together():
 
 
 def test_an_entry_is_told_by_its_path_in_the_workspace():
-    folder = Path("/w")
-    assert is_entry("/w/train.py", folder, ["train.py"])
-    assert is_entry("/w/jobs/a.py", folder, ["jobs/*.py"])
-    assert not is_entry("/w/jobs/a.py", folder, ["a.py", "train.py"])
-    assert not is_entry("/w/train.py", folder, [])
+    folder, jobs = Path("/w"), Entry(program="jobs/*.py", arguments=("1",))
+    assert entry_of("/w/jobs/a.py", folder, [Entry(program="a.py"), jobs, Entry(program="*")]) is jobs
+    assert entry_of("/w/train.py", folder, [jobs]) is None
+    assert entry_of("/w/train.py", folder, []) is None
 
 
 def test_a_project_says_by_which_rules_a_service_judges():
@@ -104,7 +111,10 @@ def write(folder: Path, **files: str) -> None:
 def test_a_program_has_what_it_imports_of_the_workspace(tmp_path):
     write(
         tmp_path,
-        jobs__train="import torch, model\nfrom lib.parts import block\n",
+        jobs__train="import torch, model\nfrom lib.parts import block\nimport package.part\n",
+        src__package__part="from . import near\nfrom .deep.far import x\n",
+        src__package__near="",
+        src__package__deep__far="from ..near import x\n",
         jobs__model="import far\n",
         far="x = 1\n",
         lib__parts="import json\n",
@@ -113,7 +123,10 @@ def test_a_program_has_what_it_imports_of_the_workspace(tmp_path):
     (tmp_path / "lib" / "__init__.py").write_text("")
     program = read_program(tmp_path / "jobs" / "train.py", tmp_path)
     assert program.entry == "jobs/train.py"
-    assert sorted(program.files) == ["far.py", "jobs/model.py", "jobs/train.py", "lib/__init__.py", "lib/parts.py"]
+    assert sorted(program.files) == [
+        "far.py", "jobs/model.py", "jobs/train.py", "lib/__init__.py", "lib/parts.py",
+        "src/package/deep/far.py", "src/package/near.py", "src/package/part.py",
+    ]  # fmt: skip
     bodies = {path: text.encode() for path, text in program.files.items()}
     assert program.sha256 == snippet_digest("jobs/train.py", bodies).hex()
 

@@ -7,11 +7,11 @@ import pytest
 from lsprotocol import types as lsp
 
 from backprobe.language_server.actions import REASON, actions
-from backprobe.language_server.answers import findings_of
 from backprobe.language_server.diagnostics import diagnostics
 from backprobe.language_server.hints import hints, inlay_hints, lenses
 from backprobe.language_server.hovers import hover
-from backprobe.language_server.results import Call, Failure, Gradless, decoded, encoded
+from backprobe.language_server.runs.answers import findings_of
+from backprobe.language_server.runs.results import Call, Failure, Gradless, decoded, encoded
 from backprobe.rules.framework.finding import finding_json
 from tests.backprobe.language_server.samples import NON_LEAF, PATH, TEXT, attached, only, place, result, tensor
 
@@ -182,10 +182,18 @@ def test_only_a_safe_fix_is_preferred():
         ("Let it go", True),
         ("Suppress needless-retain-graph here, with a reason", False),
     ]
-    assert [one.command.arguments for one in found if one.command] == [
+    assert [action.command.arguments for action in found if action.command and not action.edit] == [
         ["non-leaf-grad-read"],
         ["needless-retain-graph"],
     ]
+
+
+def test_each_action_that_edits_retires_its_finding():
+    found = actions(result(), PATH, asked(), only(attached()), versioned=True)
+    assert [action.command.arguments for action in found if action.edit] == [
+        ["file:///w/train.py", fingerprint] for fingerprint in ["backprobe/v1:01"] * 2 + ["backprobe/v1:02"] * 2
+    ]
+    assert {action.command.command for action in found if action.edit} == {"backprobe.retire"}
 
 
 def test_a_fix_that_was_tried_says_what_came_of_it():

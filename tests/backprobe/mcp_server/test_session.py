@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from tests.corpus.cases import Case, load_set
 from tests.support import forks
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -256,3 +259,109 @@ def test_a_program_that_does_not_end_is_stopped_and_what_cannot_be_run_is_said(r
     assert "there is no script '../secret.py' below the server's folder" in ran["outside"][1]
     assert "there is no tier 'most': one of state, grad, full, deep" in ran["tier"][1]
     assert not any(ran[name][0] for name in ("both", "outside", "tier"))
+
+
+STARTS_ANOTHER = """
+import os, subprocess, sys, time
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+with open("new", "w") as file:
+    file.write(f"{os.getppid()} {os.getpid()} {other.pid}")
+os.replace("new", "pids")
+time.sleep(600)
+"""
+
+
+def ended(pid: int) -> bool:
+    """It is gone, or waits to be buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+async def pids(folder: Path) -> list[int]:
+    """Of the server, the program, and the process that the program started; as soon as they are known."""
+    path = folder / "pids"
+    await asyncio.to_thread(until, path.exists, "the program says what it started")
+    found = [int(word) for word in path.read_text().split()]
+    path.unlink()
+    return found
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a virtual environment, a package at its root, data, and a script that needs them all."""
+    folder = tmp_path_factory.mktemp("project")
+    for name, text in {
+        **{f".venv/lib/module_{n}.py": "x = 1\n" for n in range(300)},
+        "lib/__init__.py": "",
+        "lib/model.py": "import torch\n\n\ndef train():\n    x = torch.ones(3, requires_grad=True)\n    h = x * 2\n"
+        "    h.sum().backward()\n    print(h.grad)\n",
+        "rows.txt": "rows of the project",
+        "jobs/own.txt": "rows of the script",
+        "jobs/train.py": "import os, sys\nfrom pathlib import Path\n\nsys.path.insert(0, os.getcwd())\n"
+        "print(open('rows.txt').read(), Path(__file__).with_name('own.txt').read_text())\n"
+        "from lib.model import train\n\ntrain()\n",
+        "endless.py": STARTS_ANOTHER,
+    }.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_a_script_of_a_project_finds_its_data_and_an_edit_of_a_package_is_tried(project) -> None:
+    seen: list[float] = []
+
+    async def calls(client: Client) -> list[Any]:
+        async def progress(passed: float, total: float | None, message: str | None) -> None:
+            seen.append(passed)
+
+        asked = {"path": "jobs/train.py", "seconds": 120}
+        run = await client.call_tool("run_program", asked, progress_callback=progress)
+        fix = await client.call_tool("try_fix", {"run": "local-1", "finding": 1})
+        compared = await client.call_tool("compare_runs", {"before": "local-1", "after": "local-2"})
+        wrong = await client.call_tool("run_program", {"path": "jobs/train.py", "seconds": 0})
+        return [run, fix, compared, wrong]
+
+    run, fix, compared, wrong = session(project, "--allow-run", calls=calls)
+    assert "rows of the project rows of the script" in run.content[0].text
+    (finding,) = run.structured_content["findings"]
+    assert (finding["code"], finding["path"], finding["line"], finding["number"]) == ("BP101", "lib/model.py", 6, 1)
+    assert fix.content[0].text.startswith(FIXED)
+    assert (fix.structured_content["verdict"], fix.structured_content["new"]) == ("fixed", [])
+    assert [told["code"] for told in compared.structured_content["fixed"]] == ["BP101"]
+    assert wrong.is_error
+    assert "a number above 0, up to 3600" in wrong.content[0].text
+    assert seen == sorted(seen)
+    assert seen
+
+
+def test_a_canceled_call_ends_its_program_and_other_calls_answer_meanwhile(project) -> None:
+    async def calls(client: Client) -> list[int]:
+        run = asyncio.ensure_future(client.call_tool("run_program", {"path": "endless.py", "seconds": 600}))
+        _server, *started = await pids(project)
+        assert (await said(client, "list_runs"))[0]
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        return started
+
+    for pid in session(project, "--allow-run", calls=calls):
+        assert until(lambda pid=pid: ended(pid), f"{pid} ends")
+
+
+@pytest.mark.parametrize("sent", [None, signal.SIGTERM, signal.SIGKILL], ids=str)
+def test_no_program_outlives_its_client_or_server(project, sent) -> None:
+    async def calls(client: Client) -> list[int]:
+        run = asyncio.ensure_future(client.call_tool("run_program", {"path": "endless.py", "seconds": 600}))
+        server, *started = await pids(project)
+        if sent is not None:
+            os.kill(server, sent)
+        else:
+            run.cancel()
+        await asyncio.wait([run], timeout=60)
+        return started
+
+    for pid in session(project, "--allow-run", calls=calls):
+        assert until(lambda pid=pid: ended(pid), f"{pid} ends")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 import pytest
@@ -62,6 +63,10 @@ def test_a_cell_is_captured_in_the_notebooks_namespace_and_shows_its_value_and_i
     assert "line 2" in shown["text/html"]
     assert "<script" not in shown["text/html"]
     assert "<style" not in shown["text/html"]
+    start = shown["text/plain"].index("-->")
+    story = shown["text/plain"][start : shown["text/plain"].index("more: backprobe explain BP101")]
+    for line in (*story.splitlines(), "more: backprobe explain BP101"):
+        assert escape(line.strip()) in shown["text/html"], "the HTML tells what the text tells"
     assert "application/vnd.backprobe.v1+json" in shown
     assert kernel.run("v.shape, seen.findings[0].location.region.start_line")["result"] == "(torch.Size([2]), 2)"
     assert kernel.run("seen.findings[0].location.path")["result"] == f"'Cell [{number}]'"

@@ -29,7 +29,7 @@ from backprobe.recorder.target import Target
 def sent(left, service):
     """Send a run of the spool."""
     with contextlib.closing(Connection(service.url, None)) as connection:
-        return resend(left, connection)
+        return resend(left, connection).left
 
 
 def test_a_record_arrives_whole_in_few_requests_with_its_key_and_its_end(service, make, frames):

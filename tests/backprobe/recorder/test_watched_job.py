@@ -68,7 +68,9 @@ def test_numbers_are_the_same_to_the_bit_whatever_the_service_does(service, case
     assert again == losses
     assert all(torch.equal(a, b) for a, b in zip(parameters, others, strict=True))
     health = watching.health()
-    assert f"{service.url}/runs/{health.run}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    where = f"frames sent to {service.url}/runs/{health.run}\n"
+    assert where in said if case == "answers" else f"nothing of {health.run} was sent to {service.url}; " in said
     service.free.set()
     if case == "is away":
         service.start()

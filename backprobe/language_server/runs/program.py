@@ -1,20 +1,19 @@
 """The files of a program: the one that is run, and those of the workspace that it imports, as they lie on the disk.
 
-Imports are read, never followed by running anything: `import a.b` and `from a import b` of files below the entry's
-folder or the workspace. What a program imports in other ways is not among its files.
+Imports are read, never followed by running anything: `import a.b`, `from a import b` and `from . import b` of files
+below the entry's folder, the workspace or its `src`. What a program imports in other ways is not among its files.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from backprobe.imported_files import imported_files, module_roots
 from backprobe.snippet_digest import snippet_digest
 
-MOST_FILES: Final = 100
 MOST_BYTES: Final = 1 << 20
 """Of one file, and of all together; a service takes no more."""
 
@@ -30,11 +29,14 @@ class Program:
     Attributes:
         root: The folder that paths are relative to, absolute.
         entry: The file that is started. files: text by path, the entry's among them. Paths are relative and POSIX.
+        arguments: Of the program. environment: variables that it has beside those of the editor, in a local run.
     """
 
     root: Path
     entry: str
     files: dict[str, str]
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def sha256(self) -> str:
@@ -67,15 +69,12 @@ def read_program(entry: Path, workspace: Path | None) -> Program:
         raise NotAProgram(f"`{name}` is no UTF-8: save it as UTF-8") from None
     if len(raw) > MOST_BYTES:
         raise NotAProgram(f"`{name}` has {len(raw):,} bytes, and a program has at most {MOST_BYTES:,}")
-    files, left, waiting = {name: text}, MOST_BYTES - len(raw), [text]
-    while waiting and len(files) < MOST_FILES:
-        for path in _imported(waiting.pop(), entry.parent, root):
-            inside = path.relative_to(root).as_posix()
-            found = None if inside in files else _text_of(path, left)
-            if found is not None and len(files) < MOST_FILES:
-                files[inside] = found
-                left -= len(found.encode())
-                waiting.append(found)
+    files, left = {name: text}, MOST_BYTES - len(raw)
+    for path in imported_files(entry, module_roots(entry, root))[1:]:
+        found = _text_of(path, left) if path.resolve().is_relative_to(root.resolve()) else None
+        if found is not None and path.is_relative_to(root):
+            files[path.relative_to(root).as_posix()] = found
+            left -= len(found.encode())
     return Program(root=root, entry=name, files=files)
 
 
@@ -85,27 +84,3 @@ def _text_of(path: Path, most: int) -> str | None:
         return raw.decode() if len(raw) <= most else None
     except (OSError, UnicodeDecodeError):
         return None
-
-
-def _imported(text: str, folder: Path, root: Path) -> Iterator[Path]:
-    """The files of the workspace that a text imports."""
-    for module in _modules(text):
-        parts = module.split(".")
-        for base in dict.fromkeys((folder, root)):
-            for n in range(1, len(parts) + 1):
-                place = base.joinpath(*parts[:n])
-                for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-                    if path.is_file() and path.resolve().is_relative_to(root.resolve()):
-                        yield path
-
-
-def _modules(text: str) -> Iterator[str]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from backprobe.language_server.results import Call, Failure, Gradless, Result, Tensor, Unreadable
+from backprobe.language_server.runs.results import Call, Failure, Gradless, Result, Tensor, Unreadable
 from backprobe.rules.framework.finding import Finding, Trial
 from backprobe.severity import LEVELS
 from backprobe.show.amounts import number

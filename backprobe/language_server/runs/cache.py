@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from backprobe.language_server.results import Result, Unreadable, decoded, encoded
+from backprobe.language_server.runs.results import Result, Unreadable, decoded, encoded
 
 MOST_KEPT: Final = 200
 """Results; the one that was not used for longest goes first."""

@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.language_server.answers import from_service
-from backprobe.language_server.engine import NotRun
-from backprobe.language_server.program import Program
-from backprobe.language_server.results import Result, Unreadable, paths_of, placed
+from backprobe.language_server.runs.answers import from_service
+from backprobe.language_server.runs.engine import NotRun
+from backprobe.language_server.runs.program import Program
+from backprobe.language_server.runs.results import Result, Unreadable, paths_of, placed
 
 if TYPE_CHECKING:
     from backprobe.client import AsyncClient
@@ -71,6 +71,7 @@ class Service:
     async def _run(self, program: Program, settings: Settings, rules: Mapping[str, Any]) -> Result:
         files = [{"path": path, "text": text} for path, text in program.files.items()]
         body: dict[str, Any] = {"files": files, "entry": program.entry, "isolation": settings.isolation}
+        body |= {"arguments": list(program.arguments)} if program.arguments else {}
         body |= {"rules": dict(rules)} if rules else {}
         body |= {"capture": {"tier": settings.tier}} if settings.tier is not None else {}
         run = await self._submitted(body)

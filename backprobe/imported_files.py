@@ -26,13 +26,18 @@ def imported_files(script: Path, roots: Sequence[Path]) -> tuple[Path, ...]:
     found: dict[Path, None] = {script: None}
     due = [script]
     while due and len(found) < MOST_FILES:
-        one = due.pop(0)
-        for name in _names(one):
-            for path in _files(name, (one.parent, *roots) if name.startswith(".") else roots, one):
+        importer = due.pop(0)
+        for name in _names(importer):
+            for path in _files(name, roots, importer):
                 if path not in found and len(found) < MOST_FILES:
                     found[path] = None
                     due.append(path)
     return tuple(found)
+
+
+def module_roots(script: Path, folder: Path) -> tuple[Path, ...]:
+    """Folders in which a script of this project finds modules: its own, the project's, and `src` of that."""
+    return tuple(dict.fromkeys((script.parent, folder, folder / "src")))
 
 
 def _names(path: Path) -> Iterator[str]:
@@ -60,9 +65,9 @@ def _files(name: str, roots: Sequence[Path], importer: Path) -> Iterator[Path]:
         yield from _below(base, bare.split(".") if bare else [])
         return
     for root in roots:
-        ours = tuple(_below(root, bare.split(".")))
-        if ours:
-            yield from ours
+        found = tuple(_below(root, bare.split(".")))
+        if found:
+            yield from found
             return
 
 
