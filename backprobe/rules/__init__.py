@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from backprobe.rules.analysis.gradients.why_none import WhyNone, why_none
-from backprobe.rules.framework.checks import Check
+from backprobe.rules.analysis.invariants.checks import Check
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.finding import (
     Edit,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 Family = Literal[
-    "leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "invariants", "health", "plug-ins"
-]
+    "leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "invariants", "health",
+    "plug-ins",
+]  # fmt: skip
 
 FAMILIES: Final = {
     "leaf": ("BP1", "Is this the tensor whose gradient you will get?"),

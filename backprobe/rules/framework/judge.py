@@ -22,9 +22,9 @@ import msgspec
 
 import backprobe
 from backprobe.rules.analysis.gradients.measured_cuts import measured
+from backprobe.rules.analysis.invariants.checks import Check, check_invariant, is_invariant, leave_out_explained
 from backprobe.rules.analysis.rows.completeness import is_proven, text_not_parsed, what_went_unseen
 from backprobe.rules.edits.bound_names import with_bound_names
-from backprobe.rules.framework.checks import Check, check_invariant, is_invariant, leave_out_explained
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.finding import Finding, Occurrences, with_fingerprints

@@ -68,10 +68,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.record.rows.series import steps_looked_at
-from backprobe.rules.analysis.training.coverage_breaches import coverage_breaches
-from backprobe.rules.analysis.training.passed_over import Kind, steps
+from backprobe.rules.analysis.invariants.checks import Coverage
+from backprobe.rules.analysis.invariants.coverage_breaches import coverage_breaches
+from backprobe.rules.analysis.invariants.coverage_facts import Kind, steps
 from backprobe.rules.analysis.training.trained_parameters import parameters
-from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

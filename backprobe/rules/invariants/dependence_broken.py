@@ -70,8 +70,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.terms.constant_terms import constant_addends, origin_of, zero_derivatives
-from backprobe.rules.framework.checks import Coverage
+from backprobe.rules.analysis.invariants.checks import Coverage
+from backprobe.rules.analysis.invariants.constant_terms import constant_addends, origin_of, zero_derivatives
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -55,9 +55,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -63,8 +63,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table

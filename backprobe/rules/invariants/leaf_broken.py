@@ -57,8 +57,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

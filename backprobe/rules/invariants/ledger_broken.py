@@ -74,11 +74,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_ledger import first_unseen_step
-from backprobe.rules.analysis.gradients.ledger_breaches import Kind, ledger_breaches
+from backprobe.rules.analysis.invariants.checks import Coverage
+from backprobe.rules.analysis.invariants.grad_ledger import first_unseen_step
+from backprobe.rules.analysis.invariants.ledger_breaches import Kind, ledger_breaches
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.analysis.training.trained_parameters import parameters
-from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -66,11 +66,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.modules.module_sites import outermost_call
 from backprobe.rules.analysis.modules.training_modes import DROPOUTS, NORMS, is_of, module_of, walked_in
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import step_of
-from backprobe.rules.framework.checks import Coverage
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

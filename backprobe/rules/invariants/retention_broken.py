@@ -89,8 +89,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.retained_generations import retained_generations, turn_ends
-from backprobe.rules.framework.checks import Coverage
+from backprobe.rules.analysis.invariants.checks import Coverage
+from backprobe.rules.analysis.invariants.retained_generations import retained_generations, turn_ends
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

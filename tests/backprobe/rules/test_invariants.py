@@ -5,7 +5,7 @@ import pytest
 
 from backprobe.record import Record
 from backprobe.rules import RULES, judge
-from backprobe.rules.framework.checks import Check, is_invariant
+from backprobe.rules.analysis.invariants.checks import Check, is_invariant
 from backprobe.rules.testing import example, pages
 from backprobe.show.check_lines import checks_line
 

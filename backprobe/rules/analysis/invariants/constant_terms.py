@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from backprobe.rules.analysis.graph.value_flow import ValueFlow, value_flow
+from backprobe.rules.analysis.invariants.value_flow import ValueFlow, value_flow
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.tables import table

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from backprobe.rules.analysis.gradients.grad_ledger import Contribution, Entry, Source, grad_ledgers, sources_of_calls
+from backprobe.rules.analysis.invariants.grad_ledger import Contribution, Entry, Source, grad_ledgers, sources_of_calls
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.gradients.grad_ledger import sources_of_calls
+from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, Kind, arrivals, steps
+from backprobe.rules.analysis.invariants.grad_ledger import sources_of_calls
+from backprobe.rules.analysis.invariants.lost_updates import find_equal_rows, find_unchanged, find_zero_gradients
+from backprobe.rules.analysis.invariants.unreached_leaves import calls_of_modules, owners, site_of_cut
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.training.lost_updates import find_equal_rows, find_unchanged, find_zero_gradients
-from backprobe.rules.analysis.training.passed_over import REPEATED, Breach, Kind, arrivals, steps
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
-from backprobe.rules.analysis.training.unreached_leaves import calls_of_modules, owners, site_of_cut
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.value_flow import value_flow
+from backprobe.rules.analysis.invariants.value_flow import value_flow
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.tables import table
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, arrivals, steps
+from backprobe.rules.analysis.invariants.equal_rows import equal_rows
+from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_zero
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.training.equal_rows import equal_rows
-from backprobe.rules.analysis.training.passed_over import REPEATED, Breach, arrivals, steps
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
-from backprobe.rules.analysis.training.unreached_leaves import owners, site_of_zero
 
 if TYPE_CHECKING:
     from backprobe.record import Module, OptimizerEvent, Record, Statistics

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from backprobe.rules.analysis.gradients.grad_ledger import first_unseen_step
+from backprobe.rules.analysis.invariants.grad_ledger import first_unseen_step
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.framework.tables import table

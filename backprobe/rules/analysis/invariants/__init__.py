@@ -1,0 +1,1 @@
+"""What the invariants read of a record, and how their states are put together."""
