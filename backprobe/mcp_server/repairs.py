@@ -46,8 +46,10 @@ def try_edit(
         raise NotRun(f"finding {number} has {len(fixes)} fixes with an edit; its advice: {advice}")
     fix = fixes[which - 1]
     program = program_of(run)
-    files = dict(program.files)
-    for path in {edit.path for edit in fix.edits}:
+    edited_paths = {edit.path for edit in fix.edits}
+    recorded = {row.path: row.text for row in run.record.sources if row.text and row.path in edited_paths}
+    files = {**recorded, **program.files}  # a module that is imported by a computed name is in the record alone
+    for path in edited_paths:
         if path not in files:
             raise NotRun(f"the record does not hold the text of {path!r}, which the edit changes")
         files[path] = edited(files[path], [edit for edit in fix.edits if edit.path == path])

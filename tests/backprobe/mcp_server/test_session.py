@@ -301,7 +301,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "jobs/own.txt": "rows of the script",
         "jobs/train.py": "import os, sys\nfrom pathlib import Path\n\nsys.path.insert(0, os.getcwd())\n"
         "print(open('rows.txt').read(), Path(__file__).with_name('own.txt').read_text())\n"
-        "from lib.model import train\n\ntrain()\n",
+        "import importlib\n\nimportlib.import_module('lib.model').train()\n",
         "endless.py": STARTS_ANOTHER,
     }.items():
         path = folder / name
