@@ -10,7 +10,7 @@ from werkzeug.routing import IntegerConverter
 from service.api.access import keys, projects
 from service.api.admin import health, metrics, operation
 from service.api.audits import audit_events, audit_findings, audit_trend, audit_views, audits, policies
-from service.api.findings import findings, groups, rules, trials
+from service.api.findings import checks, findings, groups, rules, trials
 from service.api.records import gradient_checks, graph, history, nodes, parts, record, record_file, rows, source
 from service.api.runs import comparison, ranks, recorders, run_events, runs, snippets, submission
 from service.api.webhooks import deliveries, webhooks
@@ -104,7 +104,19 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     login.register(app, settings)
     document.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source, gradient_checks)
-    judged = (findings, groups, rules, trials, audits, audit_trend, audit_views, audit_events, audit_findings, policies)
+    judged = (
+        findings,
+        checks,
+        groups,
+        rules,
+        trials,
+        audits,
+        audit_trend,
+        audit_views,
+        audit_events,
+        audit_findings,
+        policies,
+    )
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submission, snippets, runs, recorders, run_events, comparison, ranks, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)

@@ -19,6 +19,7 @@ from service.dashboard.tensor_rows import Row, rows
 from service.dashboard.words import RECORDED, Said, said
 from store import queries
 from store.findings import findings
+from store.queries.checks import Checks, load_checks
 from store.queries.gradient_checks import GradientCheckRow, gradient_checks
 from store.queries.graph.graph_view import MOST_NODES as MOST_SEEN
 from store.records import storage
@@ -96,6 +97,7 @@ class RunPage:
     said: Said
     cards: tuple[Card, ...]
     more_findings: bool
+    invariants: Checks
     source: Listing | None
     graph: GraphShown
     held: HeldShown
@@ -139,6 +141,7 @@ def run_page(
         said=said(run, waits_for),
         cards=cards,
         more_findings=found.next is not None,
+        invariants=load_checks(transaction, run),
         source=None
         if file_shown is None
         else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),

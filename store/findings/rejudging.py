@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from store.findings.judging_attempts import NOT_QUARANTINED
 from store.records.reader import at_key, load_record
 from store.records.rows import whys_by_tensor
 from store.runs.claims import RECORDER
-from store.runs.completion import facts_of_judgement
+from store.runs.completion import facts_of_judgement, head_of_judgement
 from store.runs.model import ENDED, Claim, RunKey, RunRow
 from store.runs.reading.run_rows import get
 from store.runs.transitions import in_status, leave_event, tell
@@ -187,8 +187,7 @@ def judged_again(
             return None
         change = _findings(transaction, one, judgement)
         _verdicts(transaction, one.key, found, whys)
-        not_run = [asdict(rule) for rule in judgement.not_run]
-        transaction.execute(sa.update(record).where(at_key(record, one.key)).values(rules_not_run=not_run))
+        transaction.execute(sa.update(record).where(at_key(record, one.key)).values(head_of_judgement(judgement)))
         tell(transaction, one.public_id)
     return change
 

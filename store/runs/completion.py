@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
@@ -118,8 +119,7 @@ def finish(
     if judgement is not None and claim.unnamed is not None:
         judgement = judgement.of_unnamed(claim.unnamed)
     streams = {"stdout": asdict(ending.stdout), "stderr": asdict(ending.stderr)}
-    not_run = [] if judgement is None else [asdict(one) for one in judgement.not_run]
-    batches = record_batches(record, whys, {"streams": streams, "rules_not_run": not_run})
+    batches = record_batches(record, whys, {"streams": streams} | head_of_judgement(judgement))
     facts = _facts(claim, ending, record, judgement)
     if claim.trial is not None:
         facts |= trial_facts(database, claim, record, judgement, ending.limit)
@@ -257,4 +257,14 @@ def facts_of_judgement(judgement: Judgement | None) -> dict[str, Any]:
         "ruleset": judgement.ruleset,
         "rules_judged": judgement.rules_judged,
         "rules_not_run": len(judgement.not_run),
+    }
+
+
+def head_of_judgement(judgement: Judgement | None) -> dict[str, Any]:
+    """Columns of `record` that say what the rules could judge and in what state each invariant is."""
+    if judgement is None:
+        return {"rules_not_run": [], "checks": None}
+    return {
+        "rules_not_run": [asdict(rule) for rule in judgement.not_run],
+        "checks": [msgspec.structs.asdict(check) for check in judgement.checks],
     }

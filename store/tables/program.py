@@ -43,6 +43,12 @@ record: Final = record_table(
         "Leaves whose gradient was compared with the derivative of the loss; NULL: stored by a version before it.",
         null=True,
     ),
+    json(
+        "checks",
+        "The state of each invariant: name, code, state, checked, total, unit, why, findings;"
+        " NULL: not judged, or judged by a version before it.",
+        null=True,
+    ),
     key=(),
     wide=True,
     comment="The head of a record, and what nobody filters by.",

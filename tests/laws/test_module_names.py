@@ -46,6 +46,7 @@ SAME_CONCEPT = {
     "audit_findings": "the findings of an audit: stored, answered",
     "audits": "audits: stored, answered, asked for",
     "backward_calls": "backward calls: captured, stored, shown",
+    "checks": "the state of each invariant: judged, read, answered",
     "commands": "what a package adds to the command line",
     "comparison": "two runs compared: the view, its answer",
     "completion": "what a thing needs to be whole: rows without numbers, runs that end",

@@ -98,6 +98,30 @@ def test_up_and_down_and_up_again(migrated, empty_url):
     assert schema(migrated) == first
 
 
+def test_each_level_is_undone_to_the_letter(empty_url):
+    database, made = Database(empty_url), {}
+    for level in known():
+        upgrade(empty_url, level)
+        made[level] = schema(database)
+    for level in reversed(known()):
+        downgrade(empty_url, level)
+        assert schema(database) == made[level], level
+    database.close()
+
+
+def test_a_record_that_the_level_before_the_checks_stored_has_none(empty_url):
+    upgrade(empty_url, "0016")
+    database = Database(empty_url)
+    with database.begin() as transaction:
+        ensure(transaction, 82)
+        write_version_1(transaction)
+    upgrade(empty_url)
+    with database.read() as reading:
+        assert reading.execute(sa.text("select streams is null, checks is null from record")).all() == [(False, True)]
+        assert storage.load(reading, RunKey(part=82, run_id=1, attempt=1)) is not None
+    database.close()
+
+
 def write_version_1(transaction):
     """A record of version 1, row by row."""
     for name, columns in ROWS_OF_VERSION_1.items():

@@ -68,7 +68,7 @@ def test_what_is_deleted_is_gone_and_the_run_and_its_findings_stay(site, samples
         assert site.client.delete(f"/v1/runs/{run}").status_code == 204
     told = site.client.get(f"/v1/runs/{run}").json
     assert (told["status"], told["record"]["state"], told["record"]["bytes"]) == ("succeeded", "expired", 0)
-    for below in ("tensors", "snapshots", "backward-calls", "graph", "output", "tensors/0", "rows/sites"):
+    for below in ("tensors", "snapshots", "backward-calls", "graph", "checks", "output", "tensors/0", "rows/sites"):
         assert site.client.get(f"/v1/runs/{run}/{below}").json["code"] == "record-expired", below
     assert site.client.get(f"/v1/runs/{run}/source").json["code"] == "source-not-kept"
     assert site.client.post(f"/v1/runs/{run}/rerun").json["code"] == "source-not-kept"

@@ -43,6 +43,7 @@ PROMISED = {
     "GET /v1/runs/{run}/gradient-checks",
     "GET /v1/runs/{run}/graph",
     "GET /v1/runs/{run}/findings",
+    "GET /v1/runs/{run}/checks",
     "GET /v1/runs/{run}/source",
     "GET /v1/runs/{run}/output",
     "GET /v1/findings",
@@ -342,6 +343,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
             ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/{number}")
             ask("GET /v1/runs/{run}/tensors/{no}/snapshots", f"/v1/runs/{run}/tensors/{number}/snapshots")
         ask("GET /v1/runs/{run}/gradient-checks", f"/v1/runs/{run}/gradient-checks")
+        ask("GET /v1/runs/{run}/checks", f"/v1/runs/{run}/checks")
         ask("GET /v1/runs/{run}/graph", f"/v1/runs/{run}/graph?format=svg")
         etag = client.get(f"/v1/runs/{run}").headers["ETag"]
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}", headers={"If-None-Match": etag})

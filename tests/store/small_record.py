@@ -3,7 +3,7 @@
 import pytest
 
 from backprobe import record as r
-from backprobe.rules import Finding, Judgement, Location, NotRun, Region, WhyNone
+from backprobe.rules import Check, Finding, Judgement, Location, NotRun, Region, WhyNone
 from backprobe.rules.framework.finding import RuleName
 
 HEADER = r.Header(
@@ -125,8 +125,9 @@ def a_judgement() -> Judgement:
         finding(line=4),
         finding(line=2, level="note", name="other"),
     )
+    checked = (Check(name="leaf", code="BP958", state="broken", checked=1, total=1, unit="reads", findings=("BP101",)),)
     lacking = (NotRun(code="BP900", name="not-run", why="no statistics"),)
-    return Judgement(findings=found, rules_judged=4, not_run=lacking, ruleset="rs_test")
+    return Judgement(findings=found, rules_judged=4, not_run=lacking, ruleset="rs_test", checks=checked)
 
 
 @pytest.fixture(scope="session")

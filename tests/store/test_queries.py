@@ -10,6 +10,7 @@ import pytest
 from backprobe import record as r
 from store import queries
 from store.findings import findings
+from store.queries.checks import CheckRow, Checks, load_checks
 from store.runs import completion, lifecycle
 from store.runs.model import RunError
 
@@ -39,6 +40,13 @@ def ask(database):
             return question(reading, *args, **filters)
 
     return answered
+
+
+def test_the_state_of_each_invariant_is_stored_with_the_judgement(run, ask):
+    leaf = CheckRow(
+        name="leaf", code="BP958", state="broken", checked=1, total=1, unit="reads", why="", findings=["BP101"]
+    )
+    assert ask(load_checks, run) == Checks(items=[leaf], why=None)
 
 
 def test_the_run_tells_its_record_and_findings_in_short(run):

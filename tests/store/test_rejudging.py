@@ -10,6 +10,7 @@ from backprobe.rules import Judgement
 from store import tables
 from store.database.session import Database
 from store.findings import findings, judging_attempts, rejudging
+from store.queries.checks import load_checks
 from store.runs import completion
 
 
@@ -95,6 +96,15 @@ def test_one_that_is_gone_comes_back_under_its_id(database, stored, shown, a_jud
     after = shown(stored)
     assert {name: row.id for name, row in after.items()} == {name: row.id for name, row in before.items()}
     assert all(row.gone is None for row in after.values())
+
+
+def test_newer_rules_say_again_in_what_state_each_invariant_is(database, stored, look, a_judgement) -> None:
+    (check,) = a_judgement.checks
+    repaired = msgspec.structs.replace(check, state="holds", findings=())
+    again(database, older(database)[0], replace(newer(a_judgement, "other"), checks=(repaired,)))
+    with database.read() as reading:
+        told = load_checks(reading, look(stored))
+    assert [(row.name, row.state, row.findings) for row in told.items] == [("leaf", "holds", [])]
 
 
 def vars_of(judgement: Judgement) -> dict:
