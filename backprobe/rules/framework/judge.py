@@ -22,7 +22,13 @@ import msgspec
 
 import backprobe
 from backprobe.rules.analysis.gradients.measured_cuts import measured
-from backprobe.rules.analysis.invariants.checks import Check, check_invariant, is_invariant, leave_out_explained
+from backprobe.rules.analysis.invariants.checks import (
+    Check,
+    check_invariant,
+    is_invariant,
+    leave_out_explained,
+    unknown_check,
+)
 from backprobe.rules.analysis.rows.completeness import is_proven, text_not_parsed, what_went_unseen
 from backprobe.rules.edits.bound_names import with_bound_names
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
@@ -45,6 +51,9 @@ _OWN: Final = {
     for module in (autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression)
 }
 """Rules that judge what the others found."""
+
+WHY_BROKE: Final = "the check broke; BP902 names the error"
+"""Why the state of an invariant is unknown whose code raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +110,10 @@ def judge(
         if rules is None:
             found += [plug_in_failure(record, one.name, one.error) for one in installed().left_out]
         single = folded(record, sorted(collapsed(found), key=_place), [module.RULE for module in modules])
-        lacking = {rule.code: rule.why for rule in not_run}
         invariants = [module for module in modules if is_invariant(module)]
-        checks = tuple(check_invariant(record, module, found, lacking) for module in invariants)
+        unknown = {module.RULE.code: WHY_BROKE for module in invariants if module.RULE.name not in judged}
+        unknown |= {rule.code: rule.why for rule in not_run}
+        checks = tuple(check_invariant(record, module, found, unknown) for module in invariants)
         single = leave_out_explained(single, invariants)
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
@@ -127,9 +137,10 @@ def judge(
 def unjudged(options: JudgeOptions | None = None) -> Judgement:
     """The judgement of a record for which the time did not suffice: no rule has judged it."""
     options = options or JudgeOptions()
-    rules = [module.RULE for module in selected(every_module(), options)]
-    left = tuple(NotRun(code=rule.code, name=rule.name, why=WHY_NO_TIME) for rule in rules)
-    return Judgement(findings=(), rules_judged=0, not_run=left, ruleset=ruleset(options))
+    modules = selected(every_module(), options)
+    left = tuple(NotRun(code=module.RULE.code, name=module.RULE.name, why=WHY_NO_TIME) for module in modules)
+    checks = tuple(unknown_check(module, WHY_NO_TIME) for module in modules if is_invariant(module))
+    return Judgement(findings=(), rules_judged=0, not_run=left, ruleset=ruleset(options), checks=checks)
 
 
 def _graded(record: Record, rule: Rule, finding: Finding) -> Finding:

@@ -83,7 +83,7 @@ RULE = Rule(
     name="coverage-broken",
     code="BP953",
     since="0.1",
-    severity="warning",
+    severity="note",
     confidence="likely",
     fix="manual",
     needs=("backward", "optimizer"),
@@ -155,7 +155,6 @@ def check(record: Record) -> Iterator[Finding]:
             binding=name,
             moments=[event.moment for event in steps(record)],
             tensors=breach.tensors,
-            level="note" if breach.may_be_meant else None,
             optimizers=[] if breach.optimizer is None else [breach.optimizer],
             evidence={"breach": breach.kind, "parameters": len(breach.tensors)},
         )

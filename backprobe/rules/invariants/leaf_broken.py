@@ -70,7 +70,7 @@ RULE = Rule(
     name="leaf-broken",
     code="BP958",
     since="0.1",
-    severity="warning",
+    severity="note",
     confidence="likely",
     fix="manual",
     needs=("grad-read", "snapshot"),
@@ -101,7 +101,6 @@ def check(record: Record) -> Iterator[Finding]:
             binding="",
             moments=sorted({read.moment for read in reads}),
             tensors=sorted({read.tensor for read in reads}),
-            level="note" if tested else None,
             evidence={"breach": "tested" if tested else "used"},
         )
 

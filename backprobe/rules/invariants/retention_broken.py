@@ -102,7 +102,7 @@ RULE = Rule(
     name="retention-broken",
     code="BP951",
     since="0.1",
-    severity="warning",
+    severity="note",
     confidence="likely",
     fix="manual",
     needs=("backward", "node", "retention"),
@@ -133,7 +133,6 @@ def check(record: Record) -> Iterator[Finding]:
             binding="",
             moments=moments,
             tensors=kept.tensors,
-            level="note" if kept.is_freed else None,
             evidence={"breach": "carried" if kept.is_carried else "kept", "generations": kept.generations},
         )
 

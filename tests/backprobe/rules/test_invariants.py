@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from backprobe.record import Record
-from backprobe.rules import RULES, judge
+from backprobe.rules import RULES, WHY_NO_TIME, judge, unjudged
 from backprobe.rules.analysis.invariants.checks import Check, is_invariant
 from backprobe.rules.testing import example, pages
 from backprobe.show.check_lines import checks_line
@@ -35,9 +35,9 @@ def test_the_example_breaks_it_and_its_repair_does_not(module, captured) -> None
 
 
 @pytest.mark.parametrize("module", INVARIANTS, ids=lambda module: module.RULE.name)
-def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, captured, monkeypatch) -> None:
+def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, captured) -> None:
     record = captured(example(module)[0])
-    (own,) = [finding for finding in judge(record).findings if finding.level != "note"]
+    own = next(finding for finding in judge(record).findings if finding.rule.code == module.RULE.code)
     code = f"{module.EXPLAINED_BY[0]}99"
     named = msgspec.structs.replace(own.rule, code=code, name="stand-in")
     rule = module.RULE.__class__(
@@ -49,12 +49,34 @@ def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, ca
 
         @staticmethod
         def check(_record):
-            yield msgspec.structs.replace(own, rule=named)
+            yield msgspec.structs.replace(own, rule=named, level="warning")
 
     judged = judge(record, rules=[*RULES, StandIn])
-    assert [finding.rule.code for finding in judged.findings if finding.level != "note"] == [code]
+    assert code in {finding.rule.code for finding in judged.findings}
+    assert module.RULE.code not in {finding.rule.code for finding in judged.findings}
     check = next(check for check in judged.checks if check.code == module.RULE.code)
     assert (check.state, check.findings) == ("broken", (code,))
+
+
+@pytest.mark.parametrize("part", ["check", "measure_coverage"])
+@pytest.mark.parametrize("module", INVARIANTS, ids=lambda module: module.RULE.name)
+def test_an_invariant_whose_code_raises_is_unknown_and_the_others_are_not(module, part, captured, monkeypatch) -> None:
+    def fail(_record):
+        raise KeyError("x")
+
+    record = captured(example(module)[0])
+    before = judge(record)
+    monkeypatch.setattr(module, part, fail)
+    checks = judge(record).checks
+    assert [check.name for check in checks if check not in before.checks] == [module.RULE.name.removesuffix("-broken")]
+    broken = next(check for check in checks if check.code == module.RULE.code)
+    assert (broken.state, "broke" in broken.why) == ("unknown", True)
+
+
+def test_what_there_was_no_time_for_is_unknown() -> None:
+    checks = unjudged().checks
+    assert [check.name for check in checks] == NAMES
+    assert {(check.state, check.why) for check in checks} == {("unknown", WHY_NO_TIME)}
 
 
 def test_steps_that_were_not_recorded_are_not_counted_as_checked(captured) -> None:

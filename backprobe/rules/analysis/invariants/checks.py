@@ -70,33 +70,42 @@ def is_invariant(module: object) -> TypeGuard[InvariantModule]:
 
 
 def check_invariant(
-    record: Record, module: InvariantModule, found: Sequence[Finding], lacking: Mapping[str, str]
+    record: Record, module: InvariantModule, found: Sequence[Finding], unknown: Mapping[str, str]
 ) -> Check:
     """Return the state of an invariant.
 
     Args:
         found: What all rules found, the invariants among them.
-        lacking: Why a rule did not judge, by the code of the rule.
+        unknown: Why a rule did not judge to its end, by the code of the rule.
     """
-    rule = module.RULE
-    name = rule.name.removesuffix("-broken")
-    if rule.code in lacking:
-        return Check(
-            name=name, code=rule.code, state="unknown", checked=0, total=0, unit="steps", why=lacking[rule.code]
-        )
-    measured = module.measure_coverage(record)
-    is_broken = any(finding.rule.code == rule.code for finding in found)
+    code = module.RULE.code
+    if code in unknown:
+        return unknown_check(module, unknown[code])
+    try:
+        measured = module.measure_coverage(record)
+    except Exception as error:  # noqa: BLE001 - a bug in one invariant costs that invariant only
+        return unknown_check(module, f"the check broke with {type(error).__name__}")
+    is_broken = any(finding.rule.code == code for finding in found)
     explaining = dict.fromkeys(finding.rule.code for finding in found if _explains(module, finding))
     return Check(
-        name=name,
-        code=rule.code,
+        name=_name(module),
+        code=code,
         state="broken" if is_broken else "holds" if measured.checked else "unknown",
         checked=measured.checked,
         total=measured.total,
         unit=measured.unit,
         why="" if is_broken or measured.checked else measured.why,
-        findings=tuple(explaining) or (rule.code,) if is_broken else (),
+        findings=tuple(explaining) or (code,) if is_broken else (),
     )
+
+
+def unknown_check(module: InvariantModule, why: str) -> Check:
+    """Return the state of an invariant that was not looked at, with the reason."""
+    return Check(name=_name(module), code=module.RULE.code, state="unknown", checked=0, total=0, unit="steps", why=why)
+
+
+def _name(module: InvariantModule) -> str:
+    return module.RULE.name.removesuffix("-broken")
 
 
 def leave_out_explained(findings: Sequence[Finding], invariants: Sequence[InvariantModule]) -> list[Finding]:

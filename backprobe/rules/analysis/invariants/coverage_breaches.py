@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, Kind, arrivals, steps
@@ -12,7 +12,7 @@ from backprobe.rules.analysis.invariants.lost_updates import find_equal_rows, fi
 from backprobe.rules.analysis.invariants.unreached_leaves import calls_of_modules, owners, site_of_cut
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
-from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -36,41 +36,33 @@ def _held_without_gradient(record: Record) -> Iterator[Breach | None]:
     frozen: list[int] = []
     others: defaultdict[Kind, list[int]] = defaultdict(list)
     holder: Optimizer | None = None
-    has_own_rate = False
     for optimizer in record.optimizers:
         events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
         if len(events) < REPEATED or not any(event.with_grad for event in events):
             continue
-        for number, group in _groups(optimizer).items():
+        for group in _groups(optimizer):
             without = [tensor for tensor in group if not arrivals(record).get(tensor) and tensor not in assigned]
             if without:
                 holder = holder or optimizer
             still = [tensor for tensor in without if _is_frozen(record, tensor, events[0].moment)]
             if still and len(still) == len(group):
                 frozen += still
-                has_own_rate = has_own_rate or _has_own_rate(optimizer, number)
             for tensor in without:
                 if tensor not in still:
                     module = owners(record).get(tensor)
                     is_called = module is None or calls_of_modules(record).get(module.module)
                     others["no-gradient" if is_called else "never-called"].append(tensor)
     if holder is not None:
-        yield _frozen(record, holder, frozen, may_be_meant=not has_own_rate)
+        yield _frozen(record, holder, frozen)
         for kind, tensors in others.items():
             yield _without_gradient(record, holder, kind, tensors)
 
 
-def _groups(optimizer: Optimizer) -> Mapping[int, list[int]]:
+def _groups(optimizer: Optimizer) -> list[list[int]]:
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for row in optimizer.tensors:
         groups[row.group].append(row.tensor)
-    return groups
-
-
-def _has_own_rate(optimizer: Optimizer, group: int) -> bool:
-    """The program gave the group a learning rate that no other group has: it is meant to be trained."""
-    rates = optimizer.learning_rates
-    return group < len(rates) and len(rates) > 1 and rates.count(rates[group]) == 1
+    return list(groups.values())
 
 
 def _is_frozen(record: Record, tensor: int, since: int) -> bool:
@@ -80,12 +72,12 @@ def _is_frozen(record: Record, tensor: int, since: int) -> bool:
     return first is not None and not first.requires_grad and not any(row.requires_grad for row in later)
 
 
-def _frozen(record: Record, optimizer: Optimizer, tensors: Sequence[int], *, may_be_meant: bool) -> Breach | None:
+def _frozen(record: Record, optimizer: Optimizer, tensors: Sequence[int]) -> Breach | None:
     site = _site_of_freeze(record, tensors[0]) if tensors else None
     if not tensors:
         return None
     site = optimizer.site if site is None else site
-    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer, may_be_meant)
+    return None if site is None else Breach("frozen", site, tuple(tensors), optimizer.optimizer)
 
 
 def _site_of_freeze(record: Record, tensor: int) -> int | None:
@@ -102,7 +94,7 @@ def _without_gradient(record: Record, optimizer: Optimizer, kind: Kind, tensors:
     cut = site_of_cut(record, calls[0], tensors[0]) if calls else None
     called = calls[0].site if calls else None if module is None else module.site
     site = next((known for known in (cut, called, optimizer.site) if known is not None), None)
-    return None if site is None else Breach(kind, site, tuple(tensors), optimizer.optimizer, may_be_meant=cut is None)
+    return None if site is None else Breach(kind, site, tuple(tensors), optimizer.optimizer)
 
 
 def _not_held(record: Record) -> Breach | None:
@@ -119,30 +111,7 @@ def _not_held(record: Record) -> Breach | None:
         if len(times) >= REPEATED and not is_held and tensor not in written | asked and history and history[-1].is_leaf:
             found.append(tensor)
     site = record.optimizers[-1].site if record.optimizers else None
-    if not found or site is None:
-        return None
-    return Breach("not-held", site, tuple(found), None, may_be_meant=not _is_part_of_trained_model(record, found))
-
-
-def _is_part_of_trained_model(record: Record, tensors: Sequence[int]) -> bool:
-    """An optimizer that steps holds other parameters of the same root module."""
-    roots = _roots_of_parameters(record)
-    stepping = {event.optimizer for event in steps(record)}
-    held = in_optimizers(record)
-    trained = {root for tensor, root in roots.items() if not stepping.isdisjoint(held.get(tensor, ()))}
-    return any(roots.get(tensor) in trained for tensor in tensors)
-
-
-@table
-def _roots_of_parameters(record: Record) -> Mapping[int, str]:
-    """Return the name of the root module that holds a parameter, by tensor."""
-    roots = sorted((row.binding for row in record.modules if row.fqn is None and row.binding), key=len, reverse=True)
-    names = parameters(record)
-    return {
-        tensor: root
-        for tensor, name in names.items()
-        if (root := next((root for root in roots if name.startswith(f"{root}.")), None)) is not None
-    }
+    return Breach("not-held", site, tuple(found), None) if found and site is not None else None
 
 
 def _never_stepped(record: Record) -> Breach | None:

@@ -35,14 +35,12 @@ class Breach(NamedTuple):
 
     Attributes:
         site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
-        may_be_meant: A correct program can look like this: the finding is a note.
     """
 
     kind: Kind
     site: int
     tensors: tuple[int, ...]
     optimizer: int | None
-    may_be_meant: bool = False
 
 
 @table

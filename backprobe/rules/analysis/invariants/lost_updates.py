@@ -20,10 +20,6 @@ _SMALLEST_CHANGE: Final = 1e-4
 Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
 
 
-_MANY: Final = 5
-"""Steps with a zero gradient from which on it is a breach and no note: a start at a stationary point is left sooner."""
-
-
 def find_unchanged(record: Record) -> Breach | None:
     """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
     found: list[int] = []
@@ -71,7 +67,7 @@ def _numbers(measured: Statistics) -> tuple[float | None, ...]:
 
 def find_zero_gradients(record: Record) -> Breach | None:
     """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
-    found: dict[int, int] = {}
+    found: list[int] = []
     for tensor in arrivals(record):
         measured = [
             (row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"
@@ -80,15 +76,14 @@ def find_zero_gradients(record: Record) -> Breach | None:
         times = len({step_of(record, moment) for moment, _stats in rows})
         is_zero = all(stats.counted and stats.zeros == stats.counted for _moment, stats in rows)
         if in_optimizers(record).get(tensor) and is_zero and times >= REPEATED:
-            found[tensor] = times
+            found.append(tensor)
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
     if site is None:
         return None
-    whole = [
-        module for tensor in found if (module := owners(record).get(tensor)) is not None and _is_within(module, found)
-    ]
-    may_be_meant = not whole or max(found.values()) < _MANY  # the gradient of one bias alone may be zero by the formula
-    return Breach("zero-gradient", site, tuple(found), None, may_be_meant=may_be_meant)
+    modules = [module for tensor in found if (module := owners(record).get(tensor)) is not None]
+    if not any(_is_within(module, found) for module in modules):
+        return None  # the formula of a loss may give one bias a gradient of zero
+    return Breach("zero-gradient", site, tuple(found), None)
 
 
 def _is_within(module: Module, tensors: Container[int]) -> bool:
