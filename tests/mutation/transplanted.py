@@ -76,7 +76,7 @@ def rename(text: str, names: list[str], seed: int) -> str:
 def names_of(record: Record) -> list[str]:
     """Return the plain names that a record's statements bind and read, and some that torch's programs share."""
     found = {name for row in record.sites for name in (*row.targets, *row.reads) if name.isidentifier()}
-    return sorted({*found, "len", "loss", "model", "optimizer", "self", "step", "torch", "x"})
+    return sorted({*found} - {"_", "print"} | {"len", "loss", "model", "optimizer", "self", "step", "torch", "x"})
 
 
 def transplant(record: Record, other: Described, seed: int) -> Record:

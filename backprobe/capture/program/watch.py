@@ -137,6 +137,7 @@ def _call_at(frame: FrameType) -> ast.Call | None:
 
 
 def _site(sites: Sites, frame: FrameType | None) -> int | None:
-    if frame is None or not sites.is_user_file(frame.f_code.co_filename):
-        return None
-    return sites.of_frame(frame)
+    """The innermost statement of the program: a training loop of a library may have called what watches."""
+    while frame is not None and not sites.is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else sites.of_frame(frame)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 import sysconfig
 from collections import Counter
@@ -25,6 +26,9 @@ from backprobe.record.rows.program import SiteKind
 
 _INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.AsyncFor, ast.While)
 WHY: Final = "it was compiled before the watch began: its statements and names are not seen"
+_OWN: Final = f"{Path(OURS).parent}{os.sep}"
+"""Of Backprobe: an integration, `watch` and `check` call from within the program too."""
+
 _LIBRARIES: Final = frozenset({"site-packages", "dist-packages"})
 _KINDS: Final[dict[type[ast.stmt], SiteKind]] = {
     ast.Assign: "assign", ast.AnnAssign: "assign", ast.AugAssign: "inplace", ast.Return: "return",
@@ -120,7 +124,7 @@ class OutsideSites(Sites):
 
     def _take(self, filename: str) -> bool:
         """Register a user's file."""
-        if filename.startswith(OURS) or self._is_librarys(filename):
+        if filename.startswith(_OWN) or self._is_librarys(filename):
             return False
         text = "".join(linecache.getlines(filename))
         if not text:

@@ -103,9 +103,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.handed_roots import ways_to_roots
 from backprobe.rules.analysis.losses.spread_measures import is_only_measured_for_spread
 from backprobe.rules.analysis.modules.evaluations import is_fixed_teacher, measured
-from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import (
     DROPOUTS,
     NORMS,
@@ -121,7 +121,7 @@ from backprobe.rules.analysis.modules.training_modes import (
     written_call,
 )
 from backprobe.rules.analysis.rows.lookup import bindings_named
-from backprobe.rules.analysis.source.data_flow import Step, arrivals
+from backprobe.rules.analysis.source.data_flow import Step
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of
 from backprobe.rules.analysis.training.steps import step_of
@@ -197,7 +197,7 @@ def _is_only_shown(record: Record, call: ModuleCall) -> bool:
         return False
     if tree is None or is_only_measured_for_spread(names(record)[found[0]], found[1]):
         return False
-    return not arrivals(program_of(record), [Step(part=found[1], source=found[0])])
+    return not ways_to_roots(record, [Step(part=found[1], source=found[0])])
 
 
 def _is_repeated(record: Record, calls: list[ModuleCall]) -> bool:

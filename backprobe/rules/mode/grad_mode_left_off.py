@@ -83,10 +83,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.handed_roots import ways_to_roots
 from backprobe.rules.analysis.modules.module_sites import outermost_call
-from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import parameters_in, receiver_of, written_call
-from backprobe.rules.analysis.source.data_flow import Step, arrivals
+from backprobe.rules.analysis.source.data_flow import Step
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.training.grad_modes import left_off
@@ -160,7 +160,7 @@ def _feeds_a_root(record: Record, call: ModuleCall) -> bool:
     found = written_call(record, top)
     if found is None or not any(required_grad(record, tensor) for tensor in parameters_in(record, top)):
         return False
-    return bool(arrivals(program_of(record), [Step(part=found[1], source=found[0])]))
+    return bool(ways_to_roots(record, [Step(part=found[1], source=found[0])]))
 
 
 def _finding(record: Record, switch: Mode, call: ModuleCall, times: int) -> Finding:

@@ -11,11 +11,11 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.graph.handed_roots import handed_roots, ways_to_roots
 from backprobe.rules.analysis.graph.reach import reaches
-from backprobe.rules.analysis.modules.parameter_uses import program_of, uses_of
+from backprobe.rules.analysis.modules.parameter_uses import uses_of
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import KINDS, Ending, Kind
-from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
 from backprobe.rules.analysis.source.expressions import keyword
 from backprobe.rules.analysis.source.scopes import last_name
@@ -147,7 +147,10 @@ def _break_of(record: Record, leaf: int) -> Break | None:
         site_around(record, best.step.ended_in, best.step.ending.node),
         site_around(record, best.source, best.root),
     )
-    calls = tuple(call.call for call in record.backward_calls if is_same_statement(record, call.site, root))
+    walks = calls_of(record, best)
+    if best.root in handed_roots(record):
+        root = walks[0].site
+    calls = tuple(call.call for call in walks)
     raised = next((row for row in raised_as(record, "no-history") if is_same_statement(record, row.site, root)), None)
     if raised is not None and off_around_walk(record, raised, raised.site) is not None:
         return None
@@ -174,13 +177,14 @@ class _Ways:
     """The ways from a set of expressions to roots on which a history ends: parameters of one module share them."""
 
     def __init__(self, record: Record) -> None:
-        self._program = program_of(record)
+        self._record = record
         self._known: dict[tuple[ast.AST | None, ...], list[Arrival]] = {}
 
     def of(self, starts: list[Step]) -> list[Arrival]:
         key = tuple(part for one in starts for part in (one.part, one.ending.node if one.ending else None))
         if key not in self._known:
-            self._known[key] = [one for one in arrivals(self._program, starts) if one.step.ending is not None]
+            ways = ways_to_roots(self._record, starts)
+            self._known[key] = [one for one in ways if one.step.ending is not None]
         return self._known[key]
 
 
@@ -264,12 +268,16 @@ def _for_its_step(record: Record, leaf: int, ways: list[Arrival]) -> list[Arriva
 
 def _steps_of(record: Record, way: Arrival) -> set[int]:
     """The optimizers that step next after the backward calls of a root."""
+    return {optimizer for call in calls_of(record, way) for optimizer in steps_after(record, call)}
+
+
+def calls_of(record: Record, way: Arrival) -> tuple[BackwardCall, ...]:
+    """The backward calls that walk a root, in the program or in the library that it is returned to."""
+    handed = handed_roots(record).get(way.root)
+    if handed is not None:
+        return handed
     site = site_around(record, way.source, way.root)
-    stepped: set[int] = set()
-    for call in record.backward_calls:
-        if is_same_statement(record, call.site, site):
-            stepped |= steps_after(record, call)
-    return stepped
+    return tuple(call for call in record.backward_calls if is_same_statement(record, call.site, site))
 
 
 def steps_after(record: Record, call: BackwardCall) -> set[int]:

@@ -12,13 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.breaks import Break, breaks, site_around
+from backprobe.rules.analysis.graph.breaks import Break, breaks, calls_of
 from backprobe.rules.analysis.graph.walks import node_of, walked
 from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.source.data_flow_steps import Arrival
 from backprobe.rules.analysis.source.expression_places import expression_of, operations_of
-from backprobe.rules.analysis.source.syntax import is_same_statement, trees
+from backprobe.rules.analysis.source.syntax import trees
 from backprobe.rules.analysis.terms.partial_cuts import cut_at, partial_cuts, stepped_after, ways_from
 from backprobe.rules.analysis.terms.terms import PRODUCTS, SUMS
 from backprobe.rules.framework.tables import table
@@ -81,7 +81,7 @@ def _samples(record: Record, calls: list[BackwardCall]) -> Iterator[tuple[ast.ex
 
 
 def _is_root(record: Record, call: BackwardCall, way: Arrival) -> bool:
-    return is_same_statement(record, call.site, site_around(record, way.source, way.root))
+    return call in calls_of(record, way)
 
 
 def _is_continuous(record: Record, drawn: Operation) -> bool:
