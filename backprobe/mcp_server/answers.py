@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.amounts import counted
+from backprobe.show.evidence import with_calls_from_one
 from backprobe.show.formats import terminal_report
 from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.plain_text import cut, plain
@@ -68,12 +69,18 @@ def _short(number: int, finding: Finding) -> Iterator[str]:
     head = f"{number}. {rule.code} {rule.name} ({finding.level}, {finding.confidence})"
     yield f"{head} at {where}: {plain(place.text.strip())}"
     yield f"   cause: {' '.join(plain(line) for line in finding.message.split(chr(10)))}"
-    facts = ", ".join(f"{name}={cut(plain(str(value)), 80)}" for name, value in finding.evidence.items())
+    facts = ", ".join(f"{name}={cut(value, 80)}" for name, value in _evidence(finding))
     if facts:
         yield f"   evidence: {facts}"
     for fix in finding.fixes[:2]:
         edits = "; ".join(map(_edit, fix.edits))
         yield f"   edit ({fix.safety}): {plain(fix.title)}" + (f": {edits}" if edits else " (advice: no edit)")
+
+
+def _evidence(finding: Finding) -> Iterator[tuple[str, str]]:
+    """The evidence in words, backward calls counted as `after-backward K` counts them."""
+    for name, value in finding.evidence.items():
+        yield name, plain(str(with_calls_from_one(name, value)))
 
 
 def _edit(edit: Edit) -> str:
@@ -92,7 +99,7 @@ def story(run: Kept, number: int) -> str:
     with shared_tables(run.record):
         lines = finding_lines(run.record, finding, Ink(False))
     lines = [f"finding {number} of run {run.name}", *lines[:-1]]
-    lines += [f"  evidence: {name} = {plain(str(value))}" for name, value in finding.evidence.items()]
+    lines += [f"  evidence: {name} = {value}" for name, value in _evidence(finding)]
     lines += [f"  stack ({stack.role}): {_stack(stack.frames)}" for stack in finding.stacks]
     lines += [
         f"  follows from it: {plain(one.rule)} at {plain(one.location.path)} line {one.location.region.start_line}"

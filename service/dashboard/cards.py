@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.show.evidence import with_calls_from_one
 from backprobe.show.first_occurrence import first_seen
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.words import Prose, name, prose
@@ -121,11 +122,7 @@ def explained(finding: Finding) -> tuple[int, ...]:
 
 
 def _fact(key: str, value: object) -> tuple[str, str]:
-    if key in {"backward_call", "call"} and isinstance(value, int):
-        value += 1  # people count calls from 1, the record from 0
-    if key == "calls" and isinstance(value, list | tuple):
-        value = [one + 1 if isinstance(one, int) else one for one in value]
-    return name(key.replace("_", " ")), cut(plain(_value(value)), _LONGEST_VALUE)
+    return name(key.replace("_", " ")), cut(plain(_value(with_calls_from_one(key, value))), _LONGEST_VALUE)
 
 
 def _value(value: object) -> str:

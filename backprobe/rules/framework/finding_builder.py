@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.source.naming import without_marks
 from backprobe.rules.analysis.training.steps import step_of
-from backprobe.rules.framework.finding import Evidence, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
+from backprobe.rules.framework.finding import (
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Occurrences,
+    Region,
+    Related,
+    Subject,
+    rule_name,
+)
 from backprobe.rules.framework.locations import location
 
 if TYPE_CHECKING:
@@ -40,20 +50,22 @@ def told(  # noqa: PLR0913 - one keyword for each part of a finding
         message: What was seen; why it matters; what to change: at most three lines.
         binding: The user's name for what it is about.
         moments: Of each occurrence, the moment; at least one, ascending.
-        related: The rest of the story in order: a text and a site; those without a site are left out.
+        related: The rest of the story in order: a text and a site; those without a site are left out, and one place is
+            shown once.
         tensors, calls, optimizers: What it is about, in the record's numbers (`folding.py`).
         level: How bad; the rule's own by default.
     """
     facts = [("tensor", one) for one in tensors]
     facts += [("call", one) for one in calls]
     facts += [("optimizer", one) for one in optimizers]
+    place = location(record, site, region)
     return Finding(
         rule=rule_name(rule),
         level=level or rule.severity,
         confidence=rule.confidence,
         message="\n".join(without_marks(line) for line in message[:3]),
-        location=location(record, site, region),
-        related=tuple(Related(message=text, location=location(record, at)) for text, at in related if at is not None),
+        location=place,
+        related=joined(place, [(text, location(record, at)) for text, at in related if at is not None]),
         evidence={"binding": binding, **(evidence or {})},
         fixes=tuple(fixes),
         occurrences=Occurrences(
@@ -61,3 +73,15 @@ def told(  # noqa: PLR0913 - one keyword for each part of a finding
         ),
         subject=Subject(facts=tuple(facts), moment=moments[0]),
     )
+
+
+def joined(place: Location, story: Iterable[tuple[str, Location]]) -> tuple[Related, ...]:
+    """The rest of a story with each place once: two texts of one place are one note, and the finding's own has none."""
+    texts: dict[tuple[str, Region], list[str]] = {}
+    places: dict[tuple[str, Region], Location] = {}
+    for text, other in story:
+        key = (other.path, other.region)
+        if key != (place.path, place.region):
+            places.setdefault(key, other)
+            texts.setdefault(key, []).append(text)
+    return tuple(Related(message="; ".join(dict.fromkeys(texts[key])), location=other) for key, other in places.items())

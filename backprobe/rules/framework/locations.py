@@ -42,6 +42,16 @@ def source_lines(record: Record) -> dict[int, list[str]]:
     return {row.source: row.text.replace("\r\n", "\n").replace("\r", "\n").split("\n") for row in record.sources}
 
 
+def line_words(record: Record, site: int, beside: int | None) -> str:
+    """Say on which line a site is; with the file, ``line 23 of `model.py` ``, where it is not that of `beside`."""
+    index = lookup(record)
+    row = index.sites[site]
+    if beside is not None and index.sites[beside].source == row.source:
+        return f"line {row.line}"
+    path = next((source.path for source in record.sources if source.source == row.source), None)
+    return f"line {row.line}" if path is None or len(record.sources) == 1 else f"line {row.line} of `{path}`"
+
+
 def line_of(record: Record, site: int | None) -> int | None:
     """The first line of a site; None for no site."""
     return None if site is None else lookup(record).sites[site].line

@@ -209,7 +209,7 @@ def _of_function(record: Record, function: CustomFunction, site: int, passed: No
         site if inner is None else inner.site,
         (
             f"`{function.name}.backward` returns a gradient{whose} that does not depend on the one that it is given.",
-            "The chain rule ends here: what comes behind the Function does not count for what stands before it.",
+            "The chain rule ends here: what comes after the Function does not count for what comes before it.",
             "Multiply by the gradient that came in.",
         ),
         binding=function.name,

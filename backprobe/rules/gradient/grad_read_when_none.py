@@ -87,7 +87,7 @@ from backprobe.rules.analysis.source.syntax import (
 )
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
-from backprobe.rules.framework.locations import line_of
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -178,8 +178,9 @@ def _finding(record: Record, empty: list[GradRead], raised: Raised | None) -> Fi
     site = site_of(record, read.site)
     name = next((one for one in site.reads if not one.endswith(".grad")), "this tensor")
     cleared = _emptied(record, empty[-1])
-    line = None if cleared is None else line_of(record, cleared.site)
-    why = "no backward call has filled it yet" if line is None else f"line {line} has cleared it"
+    why = "no backward call has filled it yet"
+    if cleared is not None and cleared.site is not None:
+        why = f"{line_words(record, cleared.site, site.site)} has cleared it"
     effect = f"What is kept is None each time: {len(empty)} of {len(empty)} reads found it."
     if raised is not None:
         effect = f"The program stops there: {raised.message.splitlines()[0][:80]}."
@@ -190,7 +191,7 @@ def _finding(record: Record, empty: list[GradRead], raised: Raised | None) -> Fi
         (
             f"`{name}.grad` is None where it is used: {why}.",
             effect,
-            "Read it behind `backward()`, and before it is cleared.",
+            "Read it after `backward()`, and before it is cleared.",
         ),
         binding=name,
         moments=[one.moment for one in empty],

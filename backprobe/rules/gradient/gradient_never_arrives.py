@@ -176,7 +176,7 @@ def _readers(record: Record, made: Site, name: str) -> dict[int, Site]:
 def _finding(record: Record, key: str, calls: list[ModuleCall], dropped: tuple[Site, str | None]) -> Finding:
     site, name = dropped
     tensors = never_met(record, key)
-    what = "is given no name" if name is None else f"is bound to `{name}`, which nothing reads before it is bound anew"
+    what = "is given no name" if name is None else f"is bound to `{name}`, which nothing reads before it is bound again"
     moments = [row.moment for row in record.moments if row.site == site.site]
     return told(
         record,

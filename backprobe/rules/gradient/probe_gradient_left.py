@@ -243,7 +243,7 @@ def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:
     clear = None if called is None else cleared_above(record, first.span, called)
     at, said = site if called is None else called.site, "This call"
     if clear is not None:
-        at, said = clear, f"`{function.rpartition('.')[2]}` runs behind this clear: its backward call"
+        at, said = clear, f"`{function.rpartition('.')[2]}` runs after this clear: its backward call"
     return told(
         record,
         RULE,

@@ -174,7 +174,7 @@ def _walked_alone(record: Record, rows: list[Repeated]) -> Finding:
         (
             seen,
             "Nothing clears `.grad` between: what was added first counts once more with each call.",
-            "Walk each term by itself, or their sum once, behind the loop." if same else "Make one of the two calls.",
+            "Walk each term by itself, or their sum once, after the loop." if same else "Make one of the two calls.",
         ),
         binding=name,
         moments=sorted({(one.first or one.call).moment_before for one in rows}),

@@ -103,7 +103,7 @@ from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.rules.framework.finding_builder import told
-from backprobe.rules.framework.locations import line_of
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
     holder = _optimizer_of(record, carried)
     is_cut_elsewhere = holder is not None or _learns_only_so(record, again, carried)
     edit = None if is_cut_elsewhere else _before_its_loop(record, again, carried, site)
-    story = f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it."
+    story = f"`{carried.name}` comes here from before the last backward call, and brings its graph with it."
     advice = f"Use `{carried.name}.detach()` here: the value goes on, its history ends."
     if holder is not None:
         advice = (
@@ -146,21 +146,22 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
     if handed is not None:
         advice = f"Hand in `{handed.text}.detach()`: what is kept then has no history."
         edit = None if handed.beside else handed_without(record, handed, ".detach()")
+    place = at.site if handed is None else handed.site.site
     return told(
         record,
         RULE,
-        at.site if handed is None else handed.site.site,
-        (story, _why(record, again), advice),
+        place,
+        (story, _why(record, again, place), advice),
         binding=carried.name,
         moments=[again.second.moment_before],
         related=(
             (
-                f"`{carried.name}` was made here, in the turn before",
+                f"`{carried.name}` was made here, before that backward call",
                 None if made in (site.site, carried.kept) else made,
             ),
             ("it is kept here", None if handed is None else at.site),
-            ("the next turn takes it in here", None if carried.kept is None else site.site),
-            ("this backward call raises in its second turn", again.second.site),
+            ("it goes into the next backward call from here", None if carried.kept is None else site.site),
+            (_raises(again), again.second.site),
         ),
         evidence={
             "tensor": carried.tensor,
@@ -223,14 +224,20 @@ def _of_kept(record: Record, carried: Carried, kept: int, site: Site) -> tuple[s
     row = site_of(record, kept)
     bound = {one.name.split("[")[0] for one in lookup(record).bindings_of[carried.tensor] if one.site == kept}
     held = next((name for one in row.targets if (name := one.split("[")[0]) in bound), carried.name)
-    where = "" if site.site == kept else f", and line {site.line} brings it into the next one"
-    story = f"`{held}` keeps the graph of this turn{where or ' for the next one'}."
-    return story, f"Keep `.detach()` of the value, or start `{held}` anew: once for each backward call, not more often."
+    words = line_words(record, site.site, kept)
+    call = "the next backward call"
+    where = f" for {call}" if site.site == kept else f", and {words} brings it into {call}"
+    story = f"`{held}` keeps the graph of what is computed here{where}."
+    return story, f"Keep `.detach()` of the value, or reset `{held}`: once for each backward call, not more often."
 
 
-def _why(record: Record, again: WalkedAgain) -> str:
-    line = line_of(record, again.first.site)
-    at = "" if line is None else f" at line {line}"
+def _raises(again: WalkedAgain) -> str:
+    is_same = again.first.site == again.second.site
+    return "this backward call raises when it runs again" if is_same else "this backward call raises"
+
+
+def _why(record: Record, again: WalkedAgain, told_at: int) -> str:
+    at = "" if again.first.site is None else f" at {line_words(record, again.first.site, told_at)}"
     if again.first.retain_graph:
         return f"The backward call{at} walks that graph again, over weights that a step has changed since, and raises."
     return f"The backward call{at} has freed that graph; the next one walks into it and raises."

@@ -92,7 +92,7 @@ from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, s
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.framework.finding import Edit, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
-from backprobe.rules.framework.locations import location, source_lines
+from backprobe.rules.framework.locations import line_words, location, source_lines
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _probe(record: Record, again: WalkedAgain, site: Site) -> Finding:
     asked = asked_in(record, site)
     edits = () if asked is None else (with_keyword(record, site, asked, "retain_graph", "True"),)
     root = first.roots[0].name if first.roots else None
-    line = "?" if second.site is None else str(site_of(record, second.site).line)
+    where = "after it" if second.site is None else f"at {line_words(record, second.site, site.site)}"
     step = step_of(record, first.moment_before)
     related: list[Related] = []
     if second.site is not None:
@@ -141,7 +141,7 @@ def _probe(record: Record, again: WalkedAgain, site: Site) -> Finding:
         rule=rule_name(RULE),
         level=level_of(record, again.raised),
         confidence=RULE.confidence,
-        message=f"This `autograd.grad()` frees a graph that the backward call at line {line} walks after it.\n"
+        message=f"This `autograd.grad()` frees a graph that the backward call {where} walks after it.\n"
         f"{len(again.nodes)} of its nodes gave back what they need.\n"
         "Give it `retain_graph=True`: only the last call may free the graph.",
         location=location(record, site.site),
@@ -175,12 +175,12 @@ def _finding(record: Record, again: WalkedAgain, site: Site) -> Finding:
         freed = f"this backward call freed {counted} of it"
         related.append(Related(message=freed, location=location(record, first.site)))
     step = step_of(record, second.moment_before)
-    line = "?" if first.site is None else str(index.sites[first.site].line)
+    where = "before it" if first.site is None else f"at {line_words(record, first.site, site.site)}"
     return Finding(
         rule=rule_name(RULE),
         level=level_of(record, again.raised),
         confidence=RULE.confidence,
-        message=f"This backward call walks a graph that the one at line {line} has freed.\n"
+        message=f"This backward call walks a graph that the one {where} has freed.\n"
         f"Both walk what {name} was computed from, where {counted} gave back what it needs.\n"
         f"{_advice(record, first, second, name)}",
         location=location(record, site.site),
@@ -213,9 +213,9 @@ def _shared_name(record: Record, first: BackwardCall, second: BackwardCall) -> s
 
 def _advice(record: Record, first: BackwardCall, second: BackwardCall, name: str) -> str:
     if first.site == second.site:
-        return "Give the calls before the last one `retain_graph=True`, or compute the shared part anew in each turn."
+        return "Give the calls before the last one `retain_graph=True`, or compute the shared part again for each."
     if not is_same_turn(record, first, second):
-        return f"Detach {name} in the loss that is not to train what made it, or compute it anew for the second one."
+        return f"Detach {name} in the loss that is not to train what made it, or compute it again for the second one."
     if {root.tensor for root in first.roots} == {root.tensor for root in second.roots}:
         return "Call it once; if a second pass is meant, give `retain_graph=True` to the first."
     return "Add the losses and make one backward call."

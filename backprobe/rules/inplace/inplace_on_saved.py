@@ -99,7 +99,8 @@ from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_changes, saved_name
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.edits.out_of_place import out_of_place
-from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
+from backprobe.rules.framework.finding import Finding, Fix, Location, Occurrences, Subject, rule_name
+from backprobe.rules.framework.finding_builder import joined
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
 
@@ -144,7 +145,7 @@ def _finding(record: Record, changed: SavedChange, site: Site) -> Finding:
         f"`{saver.type}` saved it at version {changed.changes[0].version_before}; it is at version "
         f"{last.version_after} when the backward call comes.\nWrite the result to a new tensor.",
         location=location(record, site.site),
-        related=tuple(_story(record, changed, name)),
+        related=joined(location(record, site.site), _story(record, changed)),
         evidence={
             "binding": name.strip("`"),
             "tensor": last.tensor,
@@ -170,16 +171,17 @@ def _how(record: Record, site: Site) -> str:
     return outermost(value_of(node))
 
 
-def _story(record: Record, changed: SavedChange, name: str) -> Iterator[Related]:
+def _story(record: Record, changed: SavedChange) -> Iterator[tuple[str, Location]]:
     saver = lookup(record).nodes[changed.saved.node]
     if saver.site is not None:
-        yield Related(message=f"`{saver.type}` saved {name} here", location=location(record, saver.site))
+        saved = saved_name(record, changed, saver.site)
+        yield f"`{saver.type}` saved {saved} here", location(record, saver.site)
     for event in changed.changes[-MAX_CHANGES:]:
         if event.site is not None:
             versions = f"version {event.version_before} became {event.version_after} here"
-            yield Related(message=versions, location=location(record, event.site))
+            yield versions, location(record, event.site)
     if changed.call.site is not None:
-        yield Related(message="raised here", location=location(record, changed.call.site))
+        yield "raised here", location(record, changed.call.site)
 
 
 def _fixes(record: Record, changed: SavedChange) -> Iterator[Fix]:

@@ -91,7 +91,7 @@ from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_ch
 from backprobe.rules.edits.statement_moves import moved
 from backprobe.rules.framework.finding import Edit, Evidence, Finding, Fix, Region
 from backprobe.rules.framework.finding_builder import told
-from backprobe.rules.framework.locations import line_of, source_lines
+from backprobe.rules.framework.locations import line_words, source_lines
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _finding_early(record: Record, change: SavedChange, early: int) -> Finding:
         early,
         (
             f"`{row.name}` is computed here, and {name} is changed before its backward call.",
-            f"It needs the old weights for its gradient{_raised_at(record, change)}.",
+            f"It needs the old weights for its gradient{_raised_at(record, change, early)}.",
             f"Compute `{row.name}` after the step, just before it is walked.",
         ),
         binding=row.name,
@@ -217,13 +217,15 @@ def _finding(record: Record, change: SavedChange, site: int) -> Finding:
     how = f"This step of `{optimizer_name(record, change.last.optimizer)}`" if by_optimizer else "This update"
     saver = lookup(record).nodes[change.saved.node]
     fix = _fix(record, change, site if outer is None else outer.site, root)
+    place = site if outer is None else outer.site
+    raises = _raised_at(record, change, place)
     return told(
         record,
         RULE,
-        site if outer is None else outer.site,
+        place,
         (
             f"{how} changes {name} between {called} and its backward call.",
-            f"{called} was computed with the old weights and needs them for its gradient{_raised_at(record, change)}.",
+            f"{called} was computed with the old weights, and its gradient needs them{raises}.",
             f"Compute {called} after the step, or step after its backward call.",
         ),
         binding=name.strip("`"),
@@ -240,9 +242,8 @@ def _finding(record: Record, change: SavedChange, site: int) -> Finding:
     )
 
 
-def _raised_at(record: Record, change: SavedChange) -> str:
-    line = line_of(record, change.call.site)
-    return "" if line is None else f": line {line} raises"
+def _raised_at(record: Record, change: SavedChange, beside: int) -> str:
+    return "" if change.call.site is None else f": {line_words(record, change.call.site, beside)} raises"
 
 
 def _fix(record: Record, change: SavedChange, site: int, root: str | None) -> Fix | None:

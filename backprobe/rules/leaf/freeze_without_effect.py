@@ -188,7 +188,7 @@ def _finding_of_loop(record: Record, place: Site, before: Site | None, used: Use
         moments=[moment],
         related=(
             ("this walks it", None if before is None else before.site),
-            ("this loop never turns", None if again is None else again.site),
+            ("this loop never runs", None if again is None else again.site),
         ),
         evidence={"attribute": _FLAG, "value": value},
         fixes=(_as_list(record, place, used),),

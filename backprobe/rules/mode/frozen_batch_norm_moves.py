@@ -145,6 +145,7 @@ from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
 from backprobe.rules.analysis.training.steps import last_moments, step_of
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
@@ -345,11 +346,11 @@ def _finding(record: Record, site: int, calls: list[ModuleCall], switch: int | N
     ):
         edit = line_before(record, site_of(record, site), node, f"{name}.eval()")
         fixes = [] if edit is None else [Fix(title="Put it into eval mode", safety="unsafe", edits=(edit,))]
-    line = site_of(record, site).line
+    line = line_words(record, site, switch)
     first_words = (
         f"`{name}` is frozen, and its batch norm still runs in training mode: the running statistics change here."
         if switch is None
-        else f"This puts the batch norm of the frozen `{name}` into training mode; line {line} changes its statistics."
+        else f"This puts the batch norm of the frozen `{name}` into training mode; {line} changes its statistics."
     )
     return told(
         record,

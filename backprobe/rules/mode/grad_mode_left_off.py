@@ -87,11 +87,11 @@ from backprobe.rules.analysis.graph.handed_roots import ways_to_roots
 from backprobe.rules.analysis.modules.module_sites import outermost_call
 from backprobe.rules.analysis.modules.training_modes import parameters_in, receiver_of, written_call
 from backprobe.rules.analysis.source.data_flow import Step
-from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.training.grad_modes import left_off
 from backprobe.rules.analysis.training.trained_parameters import required_grad
 from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
@@ -166,13 +166,13 @@ def _feeds_a_root(record: Record, call: ModuleCall) -> bool:
 def _finding(record: Record, switch: Mode, call: ModuleCall, times: int) -> Finding:
     name = receiver_of(record, call)
     raised = next(iter(raised_as(record, "no-history")), None)
-    line = site_of(record, call.site or 0).line
+    line = line_words(record, call.site or 0, switch.site)
     return told(
         record,
         RULE,
         switch.site or 0,
         (
-            f"Gradients are switched off here and never switched on again: at line {line} `{name}` runs without them.",
+            f"Gradients are switched off here and never switched on again: at {line} `{name}` runs without them.",
             "What it gives to the loss has no history, so the backward call has nothing to walk.",
             "Use `with torch.no_grad():` around what needs no gradients; it ends by itself.",
         ),

@@ -60,6 +60,7 @@ from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.training.grad_modes import switched_off_at
 from backprobe.rules.framework.finding import Fix, Region
 from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -134,8 +135,7 @@ def _finding(record: Record, raised: Raised, tensor: Tensor, made: int) -> Findi
         text = text_in(record, site.source, region).replace("inference_mode", "no_grad")
         edit = replacement(record, site, region, text)
         fixes.append(Fix(title="Use `no_grad` in place of `inference_mode`", safety="unsafe", edits=(edit,)))
-    line = None if raised.site is None else site_of(record, raised.site).line
-    where = "" if line is None else f" at line {line}"
+    where = "" if raised.site is None else f" at {line_words(record, raised.site, made)}"
     finding = told(
         record,
         RULE,

@@ -249,7 +249,7 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
             if left is None
             else f"Call `{name}.train()` before each epoch, or switch back here."
             if outside is None
-            else "Say it in that loop, at the beginning of each turn.",
+            else "Say it in that loop, at the beginning of each iteration.",
         ),
         binding=name,
         moments=[lookup(record).calls[call].moment_before for call in calls],

@@ -269,11 +269,11 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, list[floa
         RULE,
         site if start is None else start.site,
         (
-            f"The gradient of `{name}` grows {factor:.2g} times over {len(norms)} turns of this statement.",
-            f"Each turn multiplies it by {each:.2g} (limit {threshold(RULE, 'growth'):g} in all); nothing clips it.",
-            "Start from a smaller or orthogonal weight, clip the norm, use a gated cell, or unroll fewer turns."
+            f"The gradient of `{name}` grows {factor:.2g} times over {len(norms)} runs of this statement.",
+            f"Each run multiplies it by {each:.2g} (limit {threshold(RULE, 'growth'):g} in all); nothing clips it.",
+            "Start from a smaller or orthogonal weight, clip the norm, use a gated cell, or unroll fewer steps."
             if start is None
-            else "This statement makes the matrix of each turn: divide it by its row sums, as a graph's by its degrees."
+            else "This statement makes the matrix of each run: divide it by its row sums, as a graph's by its degrees."
             if matrix is not None
             else f"This statement gives `{called(record, start.tensor)}` its values: start it smaller, or orthogonal.",
         ),

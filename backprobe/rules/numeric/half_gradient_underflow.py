@@ -62,9 +62,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.value_origins import half_cast
 from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
 
@@ -135,8 +135,8 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, NodePass,
     call, row, share = rows[0]
     made = lookup(record).nodes[row.node].site
     root = next((one.name for one in call.roots if one.name), None) or "the loss"
-    line = "" if made is None else f" at line {site_of(record, made).line}"
     cast = half_cast(record, call.moment_before)
+    line = "" if made is None else f" at {line_words(record, made, site if cast is None else cast)}"
     advice = "Use `torch.amp.GradScaler`, or bfloat16."
     if cast is not None:
         advice = "Keep the parameters in float32 and use `torch.autocast` with a `GradScaler`, or bfloat16."

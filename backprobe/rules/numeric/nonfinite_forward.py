@@ -90,7 +90,21 @@ RULE = Rule(
 MOST_NAMES: Final = 3
 """Operands that are named one by one."""
 
-_EDGE: Final = "Keep its input away from the edge: clamp it, add an eps, or use the combined function (log_softmax)."
+_EDGE: Final = "Keep its input away from the edge: clamp it, or add an eps."
+_BY_OPERATION: Final = {
+    "/": "Keep the divisor away from zero: add an eps, or clamp it.",
+    "log": "Keep the logarithm's input above zero: clamp it, add an eps, or use the combined function (log_softmax).",
+    "sqrt": "Keep the root's input from falling below zero: clamp it.",
+    "exp": "Keep the exponent small: clamp it, or subtract the largest one first.",
+}
+"""What to change, by the operation that gives the first value which is not finite."""
+
+_OPERATIONS: Final = {
+    **dict.fromkeys(("div", "true_divide", "reciprocal", "rsqrt", "/", "/="), "/"),
+    **dict.fromkeys(("log", "log2", "log10", "log1p", "xlogy", "logit"), "log"),
+    **dict.fromkeys(("sqrt", "norm"), "sqrt"),
+    **dict.fromkeys(("exp", "exp2", "expm1", "pow", "**", "square", "cosh", "sinh"), "exp"),
+}
 _MASK: Final = "Mask with a large finite number (-1e9), or keep one entry of each row open."
 
 
@@ -104,10 +118,24 @@ def check(record: Record) -> Iterator[Finding]:
             RULE,
             birth,
             f"`{name}` is the first value with {birth.what}: {_finite(record, birth)} finite.",
-            _EDGE if mask is None else _MASK,
+            _advice(record, birth) if mask is None else _MASK,
             at=mask,
             born="NaN comes out here, of what the mask makes `-inf`",
         )
+
+
+def _advice(record: Record, birth: Birth) -> str:
+    """What to change: at the first operation of the statement that gave such a value, or at its only one that can."""
+    rows = [row for row in record.operations if row.statement == birth.site]
+    gave = [row.function for row in rows if row.tensor is not None and row.tensor in bad_since(record)]
+    kinds = [_kind(name) for name in gave[:1]]
+    if kinds in ([], [None]):
+        kinds = sorted({kind for row in rows if (kind := _kind(row.function)) is not None})
+    return _BY_OPERATION.get(kinds[0] or "", _EDGE) if len(kinds) == 1 else _EDGE
+
+
+def _kind(function: str) -> str | None:
+    return _OPERATIONS.get(function.rpartition(".")[2].removesuffix("_"))
 
 
 def _finite(record: Record, birth: Birth) -> str:

@@ -234,7 +234,7 @@ def _finding(
         RULE,
         site,
         (
-            f"The gradient of `{first}` is {part:.1g} of that of `{last}`, each against its weight: it vanishes.",
+            f"The gradient of `{first}` is {part:.1g} times that of `{last}`, each against its weight: it vanishes.",
             f"Over {len(ratios)} weights {shrinks} (limit {threshold(RULE, 'ratio'):g}): the first do not learn.",
             "This statement gives the layers weights that are too small for their number of inputs: use "
             "`kaiming_normal_` or `xavier_normal_`."

@@ -299,7 +299,7 @@ def _finding(record: Record, rows: list[Operation], call: ast.Call) -> Finding:
         (
             f"`{shown}` makes a mask that blocks what comes before each place, and leaves what comes after.",
             "A model that predicts the next place reads it: training looks good, and generation fails.",
-            f"Take `{other}`, or turn the mask round.",
+            f"Take `{other}`, or transpose the mask.",
         ),
         binding=last_name(call.func),
         moments=[row.moment or 0 for row in rows],

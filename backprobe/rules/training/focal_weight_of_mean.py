@@ -174,7 +174,7 @@ def _finding(record: Record, site: int, calls: list[LossCall]) -> Finding:
         (
             f"`{name}` averages over the batch here, and the average is then weighted by a function of itself.",
             "The weight is one number for all samples: none counts more than another.",
-            'Use `reduction="none"` here, weight each sample, and average behind that.',
+            'Use `reduction="none"` here, weight each sample, and average after that.',
         ),
         binding=name,
         moments=[one.moment for one in calls],

@@ -274,7 +274,7 @@ def _finding(record: Record, name: str, rows: list[Hook]) -> Finding:
         ),
         binding=name,
         moments=[row.moment or 0 for row in rows],
-        related=(("they run here, behind the loop", run),),
+        related=(("they run here, after the loop", run),),
         evidence={"name": name, "hooks": len(rows), "callable": first.callable},
         tensors=[row.tensor for row in rows if row.tensor is not None],
     )

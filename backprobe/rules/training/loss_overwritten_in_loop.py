@@ -210,7 +210,7 @@ def _finding(record: Record, site: Site, node: ast.Assign, name: str, rows: list
         RULE,
         site.site,
         (
-            f"Each turn of the loop binds `{name}` anew, and nothing adds to the zero that it began with.",
+            f"Each iteration of the loop gives `{name}` another value, and nothing adds to the zero before.",
             f"Of about {turns} terms a backward call gets the last one; what serves the others alone gets no gradient.",
             f"Write `{name} = {name} + ...`.",
         ),

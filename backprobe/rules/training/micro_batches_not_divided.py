@@ -211,7 +211,7 @@ def _sites_of_other_reductions(record: Record) -> frozenset[int | None]:
 def _finding(record: Record, optimizer: Optimizer, spans: list[Span], window: Window) -> Finding:
     first, who = spans[0], optimizer_name(record, optimizer.optimizer)
     number = len(first.arrivals)
-    divisor = str(number) if window.number is None else ast.unparse(window.number)
+    divisor = str(number) if window.number is None else f"`{ast.unparse(window.number)}`"
     return told(
         record,
         RULE,

@@ -152,7 +152,7 @@ def _finding(record: Record, site: int, function: str, rows: list[GradientCheck]
         (
             f"`{function}.backward` does not return the derivative of its forward.",
             _compared(record, first),
-            "Derive `backward` anew from `forward`; `torch.autograd.gradcheck` tests it alone.",
+            "Derive `backward` from `forward` again; `torch.autograd.gradcheck` tests it alone.",
         ),
         binding=function,
         moments=sorted({row.moment for row in rows if row.moment is not None}) or [0],

@@ -178,7 +178,7 @@ def _of_container(record: Record, one: Overwritten) -> Finding:
         RULE,
         site,
         (
-            f"`{one.container}` keeps {text} turn by turn, and it is one memory each time: it is changed in place.",
+            f"`{one.container}` keeps {text} in each iteration, always in one memory: it is changed in place.",
             "All that was kept holds the last values.",
             "Keep a copy, as `.clone()` or `copy.deepcopy` gives it, or make a new tensor instead of the change.",
         ),

@@ -187,7 +187,7 @@ def _finding(record: Record, site: int, found: list[tuple[Module | None, int]], 
         RULE,
         site,
         (
-            f"`{name}` is built in `{site_of(record, site).function}`, anew in each of {passes} forward passes.",
+            f"`{name}` is built in `{site_of(record, site).function}`, again in each of {passes} forward passes.",
             second,
             "Build it once, in `__init__`.",
         ),

@@ -108,7 +108,7 @@ def _finding(record: Record, raised: Raised, number: int) -> Finding:
         number if born is None else born,
         (
             f"{what} is no leaf: {came}, and an optimizer can only hold leaves.",
-            "A step would change a value that the next forward pass computes anew.",
+            "A step would change a value that the next forward pass computes again.",
             f"Give it {instead}, or make a leaf of it: `.detach().requires_grad_()`.",
         ),
         binding=given.name if given is not None else "",

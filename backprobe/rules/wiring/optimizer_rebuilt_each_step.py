@@ -176,7 +176,7 @@ def _finding(
         RULE,
         place,
         (
-            f"`{who}` is built anew {said}.",
+            f"`{who}` is built again {said}.",
             f"What {first.cls} keeps from step to step for {together(record, held)} begins at 0 every time.",
             "Build it once, before the loop; to change the rate, set `param_groups[...]['lr']` or use a scheduler.",
         ),

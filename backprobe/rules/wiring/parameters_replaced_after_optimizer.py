@@ -189,9 +189,9 @@ def _finding(record: Record, found: Successors) -> Finding:
     if late is not None:
         holds = "has trained the old tensors, and keeps them" if trained else "holds the old tensors"
         story = f"`{who}` {holds}: {what} {are} replaced here."
-        advice = "Build a new optimizer behind this, or hand over the new ones with `add_param_group`."
+        advice = "Build a new optimizer after this, or hand over the new ones with `add_param_group`."
     if found.loaded is not None:
-        advice = "Load it without `assign=True`, which copies the values, or build the optimizer behind this."
+        advice = "Load it without `assign=True`, which copies the values, or build the optimizer after this."
     if written:
         advice = "Write the new value in place: `with torch.no_grad(): parameter.copy_(...)`."
     return told(

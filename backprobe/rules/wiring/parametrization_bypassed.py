@@ -146,7 +146,7 @@ def _finding(record: Record, written: ast.Attribute, rows: list[Operation]) -> F
         RULE,
         rows[0].statement,
         (
-            f"`{name}` is computed anew each time it is read: what is written to it here is lost.",
+            f"`{name}` is computed again each time it is read: what is written to it here is lost.",
             "The layer keeps the weights that it was made with.",
             f"Write to `{held}`, or initialise the layer before it is parametrised.",
         ),

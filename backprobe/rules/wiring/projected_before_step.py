@@ -187,7 +187,7 @@ def _finding(record: Record, site: int, rows: list[tuple[InplaceEvent, Update]])
         (
             f"This statement limits {together(record, tensors)} before `{who}` steps: the step moves them out again.",
             "The next forward pass does not see what it made, and the gradient belongs to the weights before it.",
-            f"Move it behind `{who}.step()`.",
+            f"Move it after `{who}.step()`.",
         ),
         binding=who,
         moments=sorted({one.moment for one, _step in rows}),

@@ -112,9 +112,9 @@ def _of_branch(record: Record, raised: Raised, update: int) -> Finding:
         RULE,
         update,
         (
-            f"`{scaler}.update()` runs only where the step does; a turn that was skipped has divided its gradients.",
+            f"`{scaler}.update()` runs only where the step does; a skipped iteration has divided its gradients.",
             f"The next `{scaler}.unscale_` raises: without an update it takes them for divided already.",
-            f"Call `{scaler}.update()` in every turn, behind the branch.",
+            f"Call `{scaler}.update()` in every iteration, after the branch.",
         ),
         binding=scaler,
         moments=[raised.moment or 0],
@@ -140,7 +140,7 @@ def _finding(record: Record, raised: Raised, site: int, first: OptimizerEvent) -
         (
             f"`{scaler}` steps a second time, and `{scaler}.update()` was not called after the first.",
             "It is the update that adapts the scale and readies the scaler for the next step.",
-            f"Call `{scaler}.update()` once per turn, after the last `{scaler}.step(...)`.",
+            f"Call `{scaler}.update()` once per iteration, after the last `{scaler}.step(...)`.",
         ),
         binding=scaler,
         moments=[raised.moment or 0],

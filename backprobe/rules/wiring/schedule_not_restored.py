@@ -216,13 +216,13 @@ def _finding(record: Record, optimizer: int, built: Built, load: OptimizerEvent,
     name = targets[0] if targets else "schedule"
     moved = events_of(record, optimizer, "scheduler_step")
     rates = [row.learning_rates[0] for row in (load, moved[0]) if row.learning_rates]
-    went = f": {rates[0]:.3g} as loaded, {rates[1]:.3g} after its first step" if len(rates) == 2 else ""
+    went = f": its rate is {rates[0]:.3g} as loaded, {rates[1]:.3g} after its first step" if len(rates) == 2 else ""
     return told(
         record,
         RULE,
         site,
         (
-            f"`{who}` loads its state here, and `{name}` is not loaded: it begins anew{went}.",
+            f"`{who}` loads its state here, and `{name}` is not loaded, so it starts over{went}.",
             "How far a schedule has come is no part of the optimizer's state. Assumed: training is resumed.",
             f"Save `{name}.state_dict()` beside it, and load it here.",
         ),

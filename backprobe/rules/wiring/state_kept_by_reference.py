@@ -148,7 +148,7 @@ def _of_reader(record: Record, taken: int, reader: ast.stmt) -> Finding:
         taken,
         (
             f"`{name}` shares its memory with the parameters: it moves with every step of the optimizer.",
-            "What is read of it behind the training is the last state, not that of this moment.",
+            "What is read of it after the training is the last state, not that of this moment.",
             "Copy the tensors: `copy.deepcopy(...)`, or `.detach().clone()` each.",
         ),
         binding=name,

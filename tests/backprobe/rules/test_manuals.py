@@ -16,6 +16,8 @@ def test_the_finding_of_an_example_reads_as_its_gold_text(rule, captured) -> Non
     """`python -m tests.backprobe.rules.gold` writes the gold texts again."""
     source, _line = example(rule)
     _end, (finding,) = judge_program(RULES, source, check=wants_check(rule))
+    places = [(other.location.path, other.location.region) for other in (finding, *finding.related)]
+    assert len(set(places)) == len(places), "one place is shown twice"
     assert render_finding(captured(source, check=wants_check(rule)), finding) == GOLD[rule.RULE.code]
 
 

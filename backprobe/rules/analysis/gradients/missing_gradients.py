@@ -11,7 +11,7 @@ from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.modules.parameter_uses import owners
 from backprobe.rules.analysis.rows.lookup import Lookup, lookup
 from backprobe.rules.analysis.training.grad_modes import mode_off
-from backprobe.rules.framework.locations import line_of
+from backprobe.rules.framework.locations import line_of, line_words
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -170,8 +170,9 @@ def hook_on(case: Case) -> str:
     rows = [row for row in case.record.hooks if row.kind == "post-accumulate" and row.tensor == case.tensor.tensor]
     if len(rows) != 1:
         return "a hook"
-    line = line_of(case.record, rows[0].site)
-    return f"the hook `{rows[0].callable}`" + ("" if line is None else f" of line {line}")
+    site = rows[0].site
+    where = "" if site is None else f" of {line_words(case.record, site, case.tensor.site)}"
+    return f"the hook `{rows[0].callable}`{where}"
 
 
 def successor(case: Case) -> tuple[str, int | None] | None:

@@ -29,7 +29,7 @@ from backprobe.rules.analysis.graph.reach import leading_to, reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.rows.truncation import record_at
 from backprobe.rules.analysis.source.break_syntax import ending_region
-from backprobe.rules.framework.locations import line_of
+from backprobe.rules.framework.locations import line_words
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ def _not_differentiable(case: Case) -> WhyNone | None:
     return None
 
 
+def _at(case: Case, site: int | None) -> str:
+    """` at line 23`, with its file where that is not the tensor's; "" for no site."""
+    return "" if site is None else f" at {line_words(case.record, site, case.tensor.site)}"
+
+
 def _inference(case: Case) -> WhyNone | None:
     if case.tensor.special == "inference":
         return case.said("inference-tensor", "it was made under inference_mode", site=case.tensor.site)
@@ -73,18 +78,15 @@ def _never_asked(case: Case) -> WhyNone | None:
         return None
     off = switched_off(case)
     if off is not None:
-        line = line_of(case.record, off)
-        return case.said("requires-grad-false", f"requires_grad was switched off at line {line}", site=off)
+        return case.said("requires-grad-false", f"requires_grad was switched off{_at(case, off)}", site=off)
     mode = switch_over(case)
     if mode is not None:
         how, site = mode
-        line = line_of(case.record, site)
-        where = "" if line is None else f" of line {line}"
+        where = _at(case, site).replace(" at ", " of ")
         return case.said("requires-grad-false", f"it was made under {how}{where}: it does not require grad", site=site)
     cut = cut_above(case.record, case.tensor.tensor)
     if cut is not None:
-        line = line_of(case.record, cut.site)
-        text = f"it does not require grad: {cut.how} at line {line} cut it off"
+        text = f"it does not require grad: {cut.how}{_at(case, cut.site)} cut it off"
         return case.said("requires-grad-false", text, site=cut.site)
     text = "it does not require grad"
     if returned_by(case.record, case.tensor.tensor) is not None:
@@ -131,8 +133,7 @@ def _set_none(case: Case) -> WhyNone | None:
     if any(_is_inside(changes[-1].moment, call) for call in case.reached) and (taken := _taken(case)) is not None:
         return taken
     site = changes[-1].site
-    where = "" if site is None else f" at line {line_of(case.record, site)}"
-    return case.said("set-none", f"it had one, which was set to None{where}", site=site)
+    return case.said("set-none", f"it had one, which was set to None{_at(case, site)}", site=site)
 
 
 def _is_inside(moment: int, call: BackwardCall) -> bool:
@@ -191,14 +192,13 @@ def _replaced(case: Case) -> WhyNone | None:
         return None
     row = _replacing(case.record).get(case.tensor.tensor)
     if row is not None:
-        line = line_of(case.record, row.site)
-        return case.said("replaced", f"`{row.name}` is another tensor since line {line}", site=row.site)
+        since = _at(case, row.site).replace(" at ", " since ")
+        return case.said("replaced", f"`{row.name}` is another tensor{since}", site=row.site)
     other = successor(case)
     if other is not None:
         fqn, site = other
-        line = line_of(case.record, site)
-        where = "" if line is None else f" since line {line}"
-        return case.said("replaced", f"`{fqn}` is another tensor{where}", site=site)
+        since = _at(case, site).replace(" at ", " since ")
+        return case.said("replaced", f"`{fqn}` is another tensor{since}", site=site)
     return None
 
 
@@ -213,8 +213,7 @@ def _cut(case: Case) -> WhyNone | None:
     cut = cut_off_by(case.record).get(case.tensor.tensor)
     if cut is None:
         return None
-    line = line_of(case.record, cut.site)
-    return case.said("cut", f"{cut.how} at line {line} cut it off from the root", site=cut.site)
+    return case.said("cut", f"{cut.how}{_at(case, cut.site)} cut it off from the root", site=cut.site)
 
 
 @table

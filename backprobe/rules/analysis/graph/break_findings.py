@@ -20,7 +20,7 @@ from backprobe.rules.analysis.terms.samples import drawn_cuts
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Edit, Fix, Region
 from backprobe.rules.framework.finding_builder import told
-from backprobe.rules.framework.locations import source_lines
+from backprobe.rules.framework.locations import line_words, source_lines
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -47,8 +47,7 @@ def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, 
         first: What ends what, in the user's own names, with `{who}` where those who lose by it are named; advice: what
             to change.
     """
-    root = lookup(record).sites[one.root].line if one.root is not None else None
-    where = "" if root is None else f" at line {root}"
+    where = "" if one.root is None else f" at {line_words(record, one.root, one.site)}"
     who = together(record, one.leaves)
     them = "it" if len(one.leaves) == 1 else "them"
     hurt = f"The backward call{where} does not reach {them}: {_hurt(record, one)}."

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.module_sites import calls_by_number
 from backprobe.rules.analysis.modules.training_modes import module_of
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, receiver, together
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, text_in, value_of
 from backprobe.rules.analysis.tensors.births import Birth, first_birth
 from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_words
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules.analysis.tensors.births import Kind
     from backprobe.rules.framework.finding import Finding
     from backprobe.rules.framework.rule import Rule
+
+
+_LONGEST_NAME: Final = 60
+"""Characters of an expression that stands for a name."""
 
 
 def births_of(record: Record, kind: Kind) -> Iterator[Birth]:
@@ -39,8 +44,7 @@ def told_birth(
     at = birth.site if at is None else at
     row = site_of(record, at)
     value = value_of(statement(record, row))
-    line = None if birth.call.site is None else site_of(record, birth.call.site).line
-    where = "" if line is None else f" of line {line}"
+    where = "" if birth.call.site is None else f" at {line_words(record, birth.call.site, at)}"
     reached = f"The backward call{where} starts from it"
     if birth.leaves:
         reached = f"After the backward call{where}, {_gradients(record, birth)}"
@@ -94,11 +98,18 @@ def _module_call(record: Record, birth: Birth) -> str:
 
 
 def name_of(record: Record, birth: Birth) -> str:
-    """What the statement of the birth binds, else the tensor's name."""
+    """What the statement of the birth binds, else the tensor's name, else the expression itself."""
     targets = site_of(record, birth.site).targets
     if targets:
         return targets[0]
     bound = lookup(record).bindings_of[birth.tensor] if birth.tensor is not None else []
     reads = site_of(record, birth.site).reads
     root = receiver(record, birth.site, "backward") if birth.kind == "forward" else None
-    return bound[0].name if bound else root or (reads[0] if reads else "this value")
+    if bound or root:
+        return bound[0].name if bound else root or ""
+    row = site_of(record, birth.site)
+    value = value_of(statement(record, row))
+    text = "" if value is None else text_in(record, row.source, region_in(record, row.source, value))
+    if birth.kind == "forward" and 0 < len(text) <= _LONGEST_NAME and "\n" not in text:
+        return text
+    return reads[0] if reads and birth.kind != "forward" else "this value"

@@ -93,13 +93,25 @@ def _changes(record: Record, call: BackwardCall, saved: Saved, since: int) -> li
     return [found[version] for version in sorted(found)]
 
 
-def saved_name(record: Record, change: SavedChange) -> str:
-    """What the program calls the tensor: its key, else its own name, else the name of an alias."""
+def saved_name(record: Record, change: SavedChange, site: int | None = None) -> str:
+    """What the program calls the tensor: its key, else the name that a statement has for it, else its first one.
+
+    Args:
+        site: The statement; by default that of the first change.
+    """
     index = lookup(record)
     tensors = [number for number in (change.saved.tensor, *(e.tensor for e in change.changes)) if number is not None]
     for tensor in tensors:
         if index.tensors[tensor].fqn is not None:
             return f"`{index.tensors[tensor].fqn}`"
+    places = [site] if site is not None else [event.site for event in change.changes]
+    row = next((index.sites[place] for place in places if place is not None), None)
+    written = set[str]() if row is None else {name.split("[")[0] for name in (*row.targets, *row.reads)}
+    for tensor in tensors:
+        named = [one for one in index.bindings_of[tensor] if one.name.split("[")[0] in written]
+        own = [one for one in named if row is not None and one.function == row.function]
+        if own or named:
+            return f"`{(own or named)[0].name}`"
     for tensor in tensors:
         if index.bindings_of[tensor]:
             return f"`{index.bindings_of[tensor][0].name}`"
