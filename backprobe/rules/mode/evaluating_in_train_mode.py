@@ -103,7 +103,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.handed_roots import ways_to_roots
+from backprobe.rules.analysis.losses.handed_losses import ways_to_roots
 from backprobe.rules.analysis.losses.spread_measures import is_only_measured_for_spread
 from backprobe.rules.analysis.modules.evaluations import is_fixed_teacher, measured
 from backprobe.rules.analysis.modules.training_modes import (

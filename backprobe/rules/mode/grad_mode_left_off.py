@@ -83,7 +83,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.handed_roots import ways_to_roots
+from backprobe.rules.analysis.losses.handed_losses import ways_to_roots
 from backprobe.rules.analysis.modules.module_sites import outermost_call
 from backprobe.rules.analysis.modules.training_modes import parameters_in, receiver_of, written_call
 from backprobe.rules.analysis.source.data_flow import Step

@@ -11,8 +11,8 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.handed_roots import handed_roots, ways_to_roots
 from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.losses.handed_losses import handed_roots, ways_to_roots
 from backprobe.rules.analysis.modules.parameter_uses import uses_of
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import KINDS, Ending, Kind
