@@ -34,10 +34,10 @@ STATEMENTS = 8
 MOST_LINES = 150
 """Of a piece of a file."""
 
-PIECES = 24
+PIECES = 16
 """Of the standard library, for each rule: all rules together see every file several times."""
 
-MODULES = 24
+MODULES = 16
 """Random ones, for each rule, where whole corpora are judged."""
 
 
