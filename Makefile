@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full check core web bench accuracy benchmark mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean vscode gpu gpu-carry
+.PHONY: help run test test-full check core web bench accuracy benchmark mutate fuzz contract oracle hostile soak chaos suite examples identical docs venv venv-dev clean vscode gpu gpu-carry
 
 # What Python compiles is kept: some thousand processes of the tests would else compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -1,5 +1,7 @@
 """One small record written by hand, with findings about it and the reasons for its missing gradients."""
 
+from hashlib import sha256
+
 import pytest
 
 from backprobe import record as r
@@ -54,7 +56,7 @@ def a_record() -> r.Record:
     return r.Record(
         header=HEADER,
         end=r.End(ending="ended", exit_code=0, duration_ns=9),
-        sources=(r.Source(source=0, path="train.py", sha256="0" * 64, text=SOURCE),),
+        sources=(r.Source(source=0, path="train.py", sha256=sha256(SOURCE.encode()).hexdigest(), text=SOURCE),),
         sites=tuple(sites),
         threads=(r.Thread(thread=0, name="MainThread", main=True),),
         moments=tuple(moments),

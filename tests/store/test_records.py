@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from backprobe import record as r
+from backprobe.record.record import without_missing_parameters
 from store.database.ids import new_id, part
 from store.records import storage
 from store.records.bulk import ARRAY_ROWS
@@ -44,7 +45,8 @@ def test_a_record_comes_back_as_it_went(database, a_record, same):
 @given(data=st.data())
 def test_any_record_comes_back_as_it_went(database, any_record, same, data):
     record = data.draw(any_record)
-    assert same(record, saved_and_loaded(database, record)) == []
+    whole = record if record.end is not None else without_missing_parameters(record)
+    assert same(whole, saved_and_loaded(database, record)) == []
 
 
 def test_a_record_too_large_for_one_round_trip_comes_back_too(database, a_record, same):

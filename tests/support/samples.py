@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 import msgspec
 
@@ -161,7 +162,7 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
             environment=Environment(python="3.11.2", platform="Linux", torch="2.13.0+cpu"),
         ),
         end=End(ending="ended", exit_code=0, duration_ns=9000),
-        sources=(Source(source=0, path=path, sha256="0" * 64, text=text),),
+        sources=(Source(source=0, path=path, sha256=sha256(text.encode()).hexdigest(), text=text),),
         sites=sites,
         threads=(Thread(thread=0, name="MainThread", main=True),),
         moments=moments,

@@ -114,7 +114,9 @@ def judge(
         unknown = {module.RULE.code: WHY_BROKE for module in invariants if module.RULE.name not in judged}
         unknown |= {rule.code: rule.why for rule in not_run}
         checks = tuple(check_invariant(record, module, found, unknown) for module in invariants)
-        single = leave_out_explained(single, invariants)
+        single = leave_out_explained(
+            single, invariants, rules_were_ignored=options.select is None and bool(options.ignore)
+        )
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)

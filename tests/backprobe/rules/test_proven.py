@@ -69,7 +69,8 @@ def test_what_never_happens_is_not_proven_by_some_of_the_steps(captured) -> None
     short, long = (judge(captured(DETACHED.format(steps=steps))) for steps in (4, 1200))
     assert [(one.rule.code, one.confidence) for one in short.findings] == [("BP601", "proven")]
     assert [(one.rule.code, one.confidence) for one in long.findings] == [("BP601", "likely")]
-    assert str(long.findings[0].evidence["unseen"]).endswith("was not captured in full")
+    # How many steps are sampled away depends on how long the run took.
+    assert str(long.findings[0].evidence["unseen"]).endswith(("was not captured in full", "left out bindings"))
 
 
 @pytest.mark.parametrize("name", SETS)

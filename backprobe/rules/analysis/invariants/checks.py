@@ -108,9 +108,15 @@ def _name(module: InvariantModule) -> str:
     return module.RULE.name.removesuffix("-broken")
 
 
-def leave_out_explained(findings: Sequence[Finding], invariants: Sequence[InvariantModule]) -> list[Finding]:
-    """Return the findings without those of invariants that a rule's finding explains."""
-    explained = {module.RULE.code for module in invariants if any(_explains(module, finding) for finding in findings)}
+def leave_out_explained(
+    findings: Sequence[Finding], invariants: Sequence[InvariantModule], *, rules_were_ignored: bool
+) -> list[Finding]:
+    """Return the findings without those of invariants that a rule explains, or one that was ignored may explain."""
+    explained = {
+        module.RULE.code
+        for module in invariants
+        if rules_were_ignored or any(_explains(module, finding) for finding in findings)
+    }
     return [finding for finding in findings if finding.rule.code not in explained]
 
 
