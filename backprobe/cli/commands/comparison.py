@@ -82,7 +82,8 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
     names = [one.fingerprint for one in judged[0]], fingerprints_as_called(judged[1], called)
     found = [dict(zip(name, map(finding_json, some), strict=True)) for name, some in zip(names, judged, strict=True)]
     new, fixed = [one for name, one in found[1].items() if name not in found[0]], found[0].keys() - found[1].keys()
-    both = align(*(placed_tensors(record) for record in records), *(lines_of(text) for text in texts))
+    a, b = (placed_tensors(record) for record in records)
+    both = align(a, b, *(lines_of(text) for text in texts))
     return {
         "a": str(paths[0]),
         "b": str(paths[1]),

@@ -13,6 +13,7 @@ from backprobe.rules.analysis.invariants.unreached_leaves import calls_of_module
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.updates import updates_of
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _not_held(record: Record) -> Breach | None:
     """Leaves that get gradients in several steps, though no optimizer that steps holds them and nothing writes them."""
     written = {event.tensor for event in record.inplace_events if event.done_by == "statement"}
     asked = {root.tensor for call in record.backward_calls for root in call.inputs or ()}
+    read = {row.tensor for row in record.grad_reads if row.use == "used"}  # the program may update them by hand
     stepping = {event.optimizer for event in steps(record)}
     first, last = steps(record)[0].moment, steps(record)[-1].moment
     found: list[int] = []
@@ -108,7 +110,8 @@ def _not_held(record: Record) -> Breach | None:
         history = lookup(record).snapshots_of[tensor]
         times = {step_of(record, row.moment) for row in rows if row.moment <= first or row.moment < last}
         is_held = not stepping.isdisjoint(in_optimizers(record).get(tensor, ()))
-        if len(times) >= REPEATED and not is_held and tensor not in written | asked and history and history[-1].is_leaf:
+        is_used = is_held or tensor in written | asked | read or tensor in updates_of(record)
+        if len(times) >= REPEATED and not is_used and history and history[-1].is_leaf:
             found.append(tensor)
     site = record.optimizers[-1].site if record.optimizers else None
     return Breach("not-held", site, tuple(found), None) if found and site is not None else None
