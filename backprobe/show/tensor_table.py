@@ -72,8 +72,14 @@ def tensor_rows(record: Record) -> list[TensorRow]:
 
 
 def count_of_tensors(record: Record) -> int:
-    """How many tensors a record is said to have: those with a name and a state, each execution of a line on its own."""
-    return sum(row.times for row in tensor_rows(record))
+    """How many tensors a run is said to have: those with a name and a state, each execution of a line on its own.
+
+    The rows of `tensor_rows` stand for as many.
+    """
+    index = lookup(record)
+    return sum(
+        bool(index.snapshots_of[row.tensor]) and name_of(index, row.tensor) is not None for row in record.tensors
+    )
 
 
 def _apart(index: Lookup, group: list[int]) -> list[list[int]]:

@@ -177,7 +177,7 @@ def tensor(run: str, no: int) -> str:
         row = recorded(run_of(transaction, run))
         full = queries.tensor(transaction, row, no)
         if full is None:
-            raise Problem("not-found", f"Run {row.id} has no tensor {no}; it has {row.record.tensors} of them.")
+            raise Problem("not-found", f"Run {row.id} has no tensor {no}.")
         about = findings.page(transaction, row, limit=MOST_CARDS)
     found = [one for one in about.items if no in explained(one.finding)]
     return render_template("tensor.html", run=row, shown=tensor_shown(full), findings=found)

@@ -120,7 +120,8 @@ class LiveRecord:
 
     def _tell(self) -> Beat:
         """Say how far the run has come."""
-        counts = self._counts | {"tensors": len(self._tensors), "moments": len(self._moments)}
+        tensors = sum(last.name is not None and last.snapshot is not None for last in self._last.values())
+        counts = self._counts | {"tensors": tensors, "moments": len(self._moments)}
         with self._database.begin() as transaction:
             beat = progress(transaction, self._claim, counts)
         self._told_at = time.monotonic()

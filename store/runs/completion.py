@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from backprobe.record import encode
+from backprobe.show.tensor_table import count_of_tensors
 from store.database.session import Database, Transaction
 from store.findings.findings import insert_findings
 from store.findings.groups import Shower, show
@@ -235,7 +236,7 @@ def _of_record(record: Record | None, torch: str | None) -> dict[str, Any]:
         "truncated": record.truncated,
         "torch_version": torch or record.header.environment.torch,
         "tier": record.header.tier,
-        "tensors": len(record.tensors),
+        "tensors": count_of_tensors(record),
         "snapshots": len(record.snapshots),
         "nodes": len(record.nodes),
         "backward_calls": len(record.backward_calls),

@@ -119,6 +119,7 @@ class RecordShort:
     Attributes:
         attempt: Whose record it is; None: there is none.
         live: The run goes on, and what has come of its record is shown; state and counts are those of its end.
+        tensors: With a name and a state, as `count_of_tensors` counts them.
         bytes: Of a recorder at work: of its frames so far.
         not_captured: Facts that this capture tier does not hold.
         steps_made: Training steps that it tells of; in a long program fewer are captured in full: steps_looked_at. Only

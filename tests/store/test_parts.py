@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from backprobe import record as r
+from backprobe.show.html_report.answers import answers
 from store import queries
 from store.queries.graph import retention_rows
 
@@ -53,8 +54,27 @@ def test_retention_is_told_by_call_line_and_root(ask):
         (0, "x", 3, ("l[0]",)), (2, "y", 4, ("l[2]",)), (1, "w", 4, ("l[1]",)),
     ]  # fmt: skip
     assert after.other is None
-    assert (end.call, end.moment, end.live_nodes) == (None, 5, None)
+    assert (end.call, end.moment, end.live_nodes, end.held_bytes) == (None, 5, 2, 0)
     assert (end.roots[0].state, end.roots[0].freed_by, end.roots[0].why) == ("freed", 0, "freed, and still named")
+
+
+def test_memory_that_two_graphs_share_is_counted_once_at_the_end(database, ended, a_record):
+    nodes = tuple(msgspec.structs.replace(node, freed_by=None) for node in a_record.nodes)
+    saved = tuple(
+        r.Saved(node=node, n=n, name="self", storage=storage, size_bytes=size)
+        for node, n, storage, size in ((0, 0, 7, 100), (1, 0, 7, 100), (1, 1, 8, 30), (0, 1, None, 10))
+    )
+    roots = tuple(
+        r.Retention(root=root, moment=5, state="held", held_nodes=2, held_bytes=140, site=1, holders=("l[0]",))
+        for root in (1, 2)
+    )
+    record = msgspec.structs.replace(a_record, nodes=nodes, saved=saved, retentions=roots)
+    run = ended(record)
+    with database.read() as reading:
+        end = queries.held(reading, run)[-1]
+    assert (end.call, end.live_nodes, end.held_bytes) == (None, 2, 140)
+    in_file = answers(record, ())[0]["retention"]["items"][-1]
+    assert (in_file["call"], in_file["live_nodes"], in_file["held_bytes"]) == (None, 2, 140)
 
 
 def test_beyond_the_top_the_rest_is_told_together(ask):

@@ -94,7 +94,8 @@ def begin_spawned(told: dict[str, Any]) -> None:
         place = Family(**told["place"])
         options = Options(
             tier=told["tier"], entry=told["entry"], every=told["every"], histograms=told["histograms"], family=place,
-            first_steps=told["first_steps"], first_facts=told["first_facts"], caps=msgspec.convert(told["caps"], Caps),
+            check=told["check"], first_steps=told["first_steps"], first_facts=told["first_facts"],
+            caps=msgspec.convert(told["caps"], Caps),
         )  # fmt: skip
         live = _begun(options, place, told["folder"])
         guard = live.recorder.guard
@@ -186,7 +187,7 @@ def prepared(given: dict[str, Any]) -> dict[str, Any]:
     live, place = Live.now, Starting.here.place
     if live is not None and place is not None and Observers.now is not None:
         options = live.recorder.options
-        names = ("tier", "entry", "every", "histograms", "first_steps", "first_facts")
+        names = ("tier", "entry", "every", "histograms", "check", "first_steps", "first_facts")
         told = {name: getattr(options, name) for name in names}
         told |= {"caps": msgspec.to_builtins(options.caps), "folder": live.folder, "place": msgspec.to_builtins(place)}
         given["backprobe"] = Told(told)

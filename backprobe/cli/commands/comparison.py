@@ -14,6 +14,7 @@ from backprobe.cli.arguments import RUN, Subparsers
 from backprobe.cli.commands.service_runs import add_address, ask, finding_line
 from backprobe.cli.commands.show import read_record
 from backprobe.cli.exit_codes import CLEAN, UsageError
+from backprobe.show.amounts import shaped
 from backprobe.show.plain_text import cut, plain
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
     """What differs between two record files, as the service tells it of two runs."""
     from backprobe.rules import judge
     from backprobe.rules.framework.finding import finding_json
+    from backprobe.show.operation_comparison import operations_json
     from backprobe.show.run_comparison import (
         align,
         diffs,
@@ -92,6 +94,7 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
             "in_a": [one for name, one in found[0].items() if name in fixed],
         },
         "tensors": tensors_json(both, MOST_LISTED),
+        "operations": operations_json(*records),
         "source": diffs(*texts),
     }  # fmt: skip
 
@@ -109,10 +112,29 @@ def _shown(told: Mapping[str, Any], form: str) -> int:
     print(f"tensors: {tensors['aligned']} aligned, {tensors['changed']} changed, {alone}")
     for line in changes(tensors["changes"], tensors["changed"]):
         print(f"  {line}")
+    if "operations" in told:
+        print(_operations_line(told["operations"]))
     for one in told["source"]:
         text = one["diff"] if one["diff"] is not None else f"{one['path']}: too long for a diff"
         print(plain(text, keep_newlines=True))
     return CLEAN
+
+
+def _operations_line(told: Mapping[str, Any]) -> str:
+    """`operations: 120 in A, 121 in B; the first that differs: ...`."""
+    counts, first = f"operations: {told['in_a']} in A, {told['in_b']} in B", told["first"]
+    if first is None:
+        return f"{counts}, all of one structure"
+    return f"{counts}; the first that differs: {_operation(first['a'])} in A, {_operation(first['b'])} in B"
+
+
+def _operation(told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return "none"
+    given = ", ".join(f"{shaped(tensor['shape'])} {tensor['dtype']}" for tensor in told["operands"])
+    result = f"{shaped(told['shape'])} {told['dtype']}" if told["result"] == "tensor" else told["result"]
+    function = cut(plain(told["function"]), 60)
+    return f"line {told['line']} of {plain(told['path'])}, `{function}` of ({given}) gives {result}"
 
 
 def changes(listed: Iterable[Mapping[str, Any]], count: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.rules.analysis.graph.graph_memory import held_at_end
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.show.html_report.folded import folded_view
 from backprobe.show.tensor_table import name_of
@@ -106,18 +107,22 @@ def _retention(record: Record) -> list[dict[str, Any]]:
     roots: defaultdict[int, list[Retention]] = defaultdict(list)
     for row in record.retentions:
         roots[row.moment].append(row)
-    calls = {row.moment_after: row.call for row in record.backward_calls if row.moment_after is not None}
     told: list[dict[str, Any]] = []
     for moment in sorted({*growth, *roots}):
         grown = growth.get(moment)
         worst = sorted(roots[moment], key=lambda row: -row.held_bytes)
-        call = grown.call if grown is not None else calls.get(moment)
+        call = grown.call if grown is not None else worst[0].call
+        nodes, size = None, None
+        if grown is not None:
+            nodes, size = grown.live_nodes, grown.held_bytes
+        elif call is None:
+            nodes, size = held_at_end(record)
         told.append(
             {
                 "call": call,
                 "step": index.moments[moment].step if moment in index.moments else 0,
-                "live_nodes": None if grown is None else grown.live_nodes,
-                "held_bytes": None if grown is None else grown.held_bytes,
+                "live_nodes": nodes,
+                "held_bytes": size,
                 "lines": _lines(record, worst),
                 "other": None,
                 "roots": [_root(row) for row in worst[:MOST_ROOTS] if row.holders],

@@ -128,7 +128,7 @@ def get_series(run: str, no: int, query: SeriesQuery) -> Response:
         except queries.TooMuch as error:
             raise too_much(error) from None
         if found is None or (not found.snapshots and queries.tensor(transaction, row, no) is None):
-            raise Problem("not-found", f"Run {row.id} has no tensor {no}; it has {row.record.tensors} of them.")
+            raise Problem("not-found", f"Run {row.id} has no tensor {no}.")
     return json_reply(found, headers=cache_headers(row))
 
 

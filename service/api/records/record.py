@@ -135,7 +135,7 @@ def list_tensors(run: str, query: TensorsQuery) -> Response:
 def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
     full = queries.tensor(transaction, run, no)
     if full is None:
-        raise Problem("not-found", f"Run {run.id} has no tensor {no}; it has {run.record.tensors} of them.")
+        raise Problem("not-found", f"Run {run.id} has no tensor {no}.")
     return full
 
 

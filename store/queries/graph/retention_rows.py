@@ -114,6 +114,9 @@ def held(
     for row in transaction.execute(query):
         roots[row.moment].append(row)
     growth = {one["moment"]: one for one in _growth(transaction, key)}
+    for moment, rows in roots.items():
+        if moment not in growth and rows[0].call is None:
+            growth[moment] = _held_at_end(transaction, key)
     known = sa.select(_m.c.moment, _m.c.step).where(at_key(_m, key), steps).order_by(_m.c.moment)
     wanted = among(_m.c.moment, sorted({*roots, *growth}))
     return tuple(
@@ -125,6 +128,23 @@ def held(
 def _growth(transaction: Transaction, key: RunKey) -> Iterable[Mapping[str, Any]]:
     head = sa.select(tables.record.c.growth).where(at_key(tables.record, key))
     return transaction.execute(head).scalar() or ()
+
+
+def _held_at_end(transaction: Transaction, key: RunKey) -> Mapping[str, Any]:
+    """What lives at the end as `Growth` says it of a call: each node and each storage counted once."""
+    n, s = tables.node, tables.saved
+    alive = sa.select(sa.func.count()).where(at_key(n, key), n.c.died.is_(None))
+    unknown = [sa.case((s.c.storage.is_(None), column)) for column in (s.c.node, s.c.n)]
+    sizes = (
+        sa.select(sa.func.max(s.c.size_bytes).label("size_bytes"))
+        .join_from(s, n, sa.and_(same_key(n, s), n.c.node == s.c.node))
+        .where(at_key(s, key), n.c.died.is_(None), n.c.freed_by.is_(None))
+        .group_by(s.c.storage, *unknown)
+        .subquery()
+    )
+    size = transaction.execute(sa.select(sa.func.sum(sa.cast(sizes.c.size_bytes, sa.Double)))).scalar()
+    nodes = transaction.execute(alive).scalar_one()
+    return {"call": None, "live_nodes": nodes, "held_bytes": int(size or 0), "live_tensors": None}
 
 
 def _after(moment: int, step: int, rows: Sequence[Any], growth: Mapping[str, Any] | None, top: int) -> HeldAfter:

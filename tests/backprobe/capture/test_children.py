@@ -33,12 +33,25 @@ def work(factor, told=None):
 """
 
 
-def followed(tmp_path: Path, source: str, *arguments: str, **environment: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def followed(
+    tmp_path: Path, source: str, *arguments: str, options: tuple[str, ...] = (), **environment: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """A script under `run --children`: how it ended and its report as JSON; what it does is what it does plain."""
     script = tmp_path / "script.py"
     script.write_text(TRAINS + textwrap.dedent(source))
     (plain,) = run([Job(mode="plain", path=str(script), arguments=list(arguments), environment=environment)])
-    given = ["--children", "--save", "r.bprec", "--format", "json", "--output", "r.json", str(script), *arguments]
+    given = [
+        *options,
+        "--children",
+        "--save",
+        "r.bprec",
+        "--format",
+        "json",
+        "--output",
+        "r.json",
+        str(script),
+        *arguments,
+    ]
     (done,) = run([Job(mode="command", arguments=["run", *given], cwd=str(tmp_path), environment=environment)])
     assert sorted(done["out"].splitlines()) == sorted(plain["out"].splitlines()), done["err"]
     assert said(done["err"]) == said(plain["err"])
@@ -102,6 +115,39 @@ def test_children_of_each_start_method_leave_a_record_of_what_they_did(tmp_path:
         assert (record.end.ending, record.end.exit_code) == ("ended", 0)
         assert "mine" not in {row.name for row in record.bindings}
     assert len(backprobe.load(tmp_path / "r.bprec").backward_calls) == 1
+
+
+@pytest.mark.usefixtures("fresh_python")
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_gradients_of_children_are_checked_when_that_is_asked_for(tmp_path: Path, method: str) -> None:
+    done, report = followed(
+        tmp_path,
+        """\
+        def train(told):
+            w = torch.ones(3, requires_grad=True)
+            optimizer = torch.optim.SGD([w], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                w.square().sum().backward()
+                optimizer.step()
+            told.put("trained")
+
+        if __name__ == "__main__":
+            context = mp.get_context(sys.argv[1])
+            told = context.Queue()
+            child = context.Process(target=train, args=(told,))
+            child.start()
+            print(told.get(), flush=True)
+            child.join()
+        """,
+        method,
+        options=("--check-gradients",),
+    )
+    assert done["code"] == 0, done["err"]
+    (child,) = report["children"]
+    rows = record_of(tmp_path, child).gradient_checks
+    assert [row.step for row in rows] == [0, 2]
+    assert all(row.verdict == "agrees" or row.why for row in rows), rows
 
 
 @pytest.mark.usefixtures("fresh_python")

@@ -59,6 +59,12 @@ def held_by_module(record: Record) -> dict[str | None, Holding]:
     return _held(record, lambda node: None if node.module_call is None else chains.get(node.module_call))
 
 
+def held_at_end(record: Record) -> tuple[int, int]:
+    """Nodes that live at the end of the run, and the bytes of the distinct storages that they hold."""
+    alive = sum(node.died is None for node in record.nodes)
+    return alive, sum(holding.size_bytes for holding in _held(record, lambda _node: None).values())
+
+
 def _held(record: Record, place: Callable[[Node], K]) -> dict[K, Holding]:
     index = lookup(record)
     nodes: defaultdict[K, int] = defaultdict(int)

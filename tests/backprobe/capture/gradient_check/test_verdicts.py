@@ -181,6 +181,20 @@ def test_threads_that_wait_and_workers_that_load_data_do_not_keep_a_step_from_be
     assert verdicts(loaded) == {("agrees", None)}
 
 
+def test_a_gradient_that_two_backward_calls_add_up_names_their_lines() -> None:
+    rows = checked(
+        "import torch\nw, v = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)\n"
+        "first, second = torch.optim.SGD([w], lr=0.1), torch.optim.SGD([v], lr=0.1)\nfor _ in range(3):\n"
+        "    made = w * 2\n    loss = made.square().sum()\n    other = (made * v).sum()\n    first.zero_grad()\n"
+        "    loss.backward(retain_graph=True)\n    second.zero_grad()\n    other.backward()\n"
+        "    first.step()\n    second.step()\n"
+    )
+    said = "it is the sum of the backward calls in lines 9 and 11"
+    assert [(row.optimizer, row.verdict, row.explained_by) for row in rows] == [
+        (0, "agrees", said), (1, "agrees", None), (0, "agrees", said), (1, "agrees", None),
+    ]  # fmt: skip
+
+
 def test_a_use_of_a_frozen_leaf_is_no_use_of_it() -> None:
     rows = checked(
         "import torch\nfrom torch import nn\nactor, critic = nn.Linear(4, 2), nn.Linear(6, 1)\n"
