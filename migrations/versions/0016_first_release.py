@@ -31,6 +31,8 @@ def upgrade() -> None:
     database = op.get_bind().dialect.name
     for statement in _statements(database):
         _execute(statement)
+        if (made := CREATED.match(statement)) and "PARTITION BY LIST (part)" in statement:
+            _make_partitions(made[2])
     for insert in (DEFAULT_TENANT, DEFAULT_PROJECT):
         _execute(insert.format(now=NOW[database]))
 
@@ -41,6 +43,16 @@ def downgrade() -> None:
     made = [found.groups() for found in map(CREATED.match, statements) if found]
     for kind, name in sorted(made, key=lambda created: created[0] == "FUNCTION"):  # triggers go with their tables
         _execute(f'DROP {kind} "{name}"')
+
+
+def _make_partitions(table: str) -> None:
+    """Make the partitions of this month and the next two; the reaper makes the others when their time comes."""
+    months = "SELECT (extract(year FROM n) - 2020) * 12 + extract(month FROM n) - 1"
+    now = f"{months} FROM (SELECT now() AT TIME ZONE 'utc' AS n) s"
+    this = int(op.get_bind().exec_driver_sql(now).scalar_one())
+    for month in range(this, this + 3):
+        name = f"{table}_{2020 + month // 12}_{month % 12 + 1:02}"
+        _execute(f'CREATE TABLE "{name}" PARTITION OF "{table}" FOR VALUES IN ({month})')
 
 
 def _statements(database: str) -> list[str]:

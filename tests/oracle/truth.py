@@ -195,7 +195,7 @@ class Reader:
         if self.quiet:
             return
         event = Event(kind, line, "" if frame is None else _function(frame), k=k)
-        event.grad_mode, event.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        event.grad_mode, event.inference = records_operations(), torch.is_inference_mode_enabled()
         if kind == "enter" and frame is not None:
             event.caller = _line_of(frame.f_back)
         if kind == "enter" and self._open and frame is not None and frame.f_back.f_code.co_filename != FILE:
@@ -369,7 +369,7 @@ class Reader:
         frame = _user_frame()
         line = 0 if frame is None else frame.f_lineno
         depth = sum(1 for f in _frames() if f.f_code.co_name == "_call_impl")
-        self.truth.modules.append((line, type(module).__name__, depth, module.training, torch.is_grad_enabled()))
+        self.truth.modules.append((line, type(module).__name__, depth, module.training, records_operations()))
 
     def end(self) -> None:
         """The state at the end, and what live graphs hold."""
@@ -487,3 +487,8 @@ def _run(code: Any, main: types.ModuleType, reader: Reader) -> Exception | None:
         reader.truth.raised = (type(error).__name__, str(error), line)
         return error
     return None
+
+
+def records_operations() -> bool:
+    """Return whether autograd records: grad mode alone does not tell inside of `inference_mode`."""
+    return torch.is_grad_enabled() and not torch.is_inference_mode_enabled()

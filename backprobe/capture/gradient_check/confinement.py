@@ -20,6 +20,7 @@ import stat
 import struct
 import sys
 import threading
+from collections.abc import Sequence
 from multiprocessing import connection, queues
 from pathlib import Path
 from typing import Any, Final
@@ -45,11 +46,12 @@ _REFUSED: Final = frozenset(_EVENTS.split())
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def confine(kept: int, seconds: int) -> None:
+def confine(kept: int, seconds: int, shared: Sequence[Region]) -> None:
     """Put this process, which was forked for a ghost, under its limits; there is no way back.
 
     Args:
         kept: The descriptor through which it answers. seconds: Of processor and of wall time.
+        shared: What `shared_regions` said before the fork: in a sandbox a fork cannot ask.
     """
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)  # a group of its own: what native code forks in it, unseen by audit events, ends with it
@@ -65,7 +67,7 @@ def confine(kept: int, seconds: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _cut_off()
-    _own_memory(libc)
+    _own_memory(libc, shared)
     _silence(kept)
     _restrict(libc)
     sys.addaudithook(_audit)
@@ -149,6 +151,9 @@ _HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - loo
 _TENSORS: Final = "/dev/shm/torch_"  # noqa: S108 - as above
 """Name of shared memory that holds tensors: a copy of the process gets its own."""
 
+Region = tuple[int, int, str]
+"""Begin, end and name of a part of this process's memory."""
+
 _MOST_SHARED_BYTES: Final = 1 << 30
 
 
@@ -191,13 +196,13 @@ def _is_unnoticed(handler: Any) -> bool:
     return getattr(handler, "__module__", None) == "torch.utils.data._utils.signal_handling"
 
 
-def _shared_regions() -> list[tuple[int, int, str]]:
+def shared_regions() -> list[Region]:
     """Begin, end and name of the memory of files that this process writes and others have too.
 
     Raises:
         OSError: the kernel does not tell.
     """
-    found: list[tuple[int, int, str]] = []
+    found: list[Region] = []
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
         place, rights, rest = line.split(" ", 2)
         if rights in ("rw-s", "rwxs") and "/" in rest and not any(name in rest for name in _HARMLESS):
@@ -209,18 +214,18 @@ def _shared_regions() -> list[tuple[int, int, str]]:
 def _shares() -> bool:
     """Memory of this process is another one's too, and a copy cannot get its own."""
     try:
-        regions = _shared_regions()
+        regions = shared_regions()
     except OSError:
         return True
     shared = sum(end - begin for begin, end, _name in regions)
     return shared > _MOST_SHARED_BYTES or not all(name.startswith(_TENSORS) for _begin, _end, name in regions)
 
 
-def _own_memory(libc: Any) -> None:
+def _own_memory(libc: Any, shared: Sequence[Region]) -> None:
     """Put a private copy in the place of each tensor that another process has too: batches of a DataLoader, say."""
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 4]
-    for begin, end, _name in _shared_regions():
+    for begin, end, _name in shared:
         content = ctypes.string_at(begin, end - begin)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
         if libc.mmap(begin, end - begin, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) != begin:

@@ -13,7 +13,7 @@ import signal
 import stat
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final
@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 import torch
 
-from backprobe.capture.gradient_check.confinement import confine, descriptors
+from backprobe.capture.gradient_check.confinement import Region, confine, descriptors, shared_regions
 from backprobe.capture.instrument.torch_taps import Observers
 
 MOST_BYTES: Final = 64 << 20
@@ -124,9 +124,9 @@ def ask(seconds: int) -> Answer | Ghost:
     A ghost that does not answer within `seconds` is ended. Files that are open keep the place at which they are read.
 
     Raises:
-        OSError: no process could be started.
+        OSError: no process could be started, or the kernel does not tell which memory is shared.
     """
-    places = _places()
+    places, shared = _places(), shared_regions()  # a fork in a sandbox may not read its own /proc
     reads, writes = os.pipe()
     observers, Observers.now = Observers.now, None  # it is not the program that forks
     try:
@@ -138,7 +138,7 @@ def ask(seconds: int) -> Answer | Ghost:
     finally:
         Observers.now = observers
     if pid == 0:
-        return _born(reads, writes, seconds)
+        return _born(reads, writes, seconds, shared)
     os.close(writes)
     try:
         data = _read(reads, time.monotonic() + seconds + 1)
@@ -156,11 +156,11 @@ def ask(seconds: int) -> Answer | Ghost:
         return Answer(error="it did not reach the step in time")
 
 
-def _born(reads: int, writes: int, seconds: int) -> Ghost:
+def _born(reads: int, writes: int, seconds: int, shared: Sequence[Region]) -> Ghost:
     Observers.now = None
     try:
         os.close(reads)
-        confine(writes, seconds)
+        confine(writes, seconds, shared)
         torch.set_num_threads(1)  # threads of the pool do not survive a fork
     except BaseException as error:
         os.write(writes, _framed(Answer(error=f"it could not be confined: {type(error).__name__}: {error}"[:500])))
