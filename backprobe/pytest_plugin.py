@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,16 +121,23 @@ class Capturing:
     """The hooks that capture, registered where `--backprobe` is given."""
 
     own: Policy
-    policies: dict[str, Policy] = field(default_factory=dict[str, Policy])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Read the policy of each test before the first one is run."""
-        self.policies = {item.nodeid: self.own.of(item) for item in items}
+        """Read the policy of each test before the first one is run.
+
+        A worker of pytest-xdist cannot report a usage error: the test of the marker fails there instead.
+        """
+        for item in items:
+            if not hasattr(item.config, "workerinput"):
+                self.own.of(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Run the test under capture, and judge what was seen."""
-        policy = self.policies.get(item.nodeid, self.own)
+        try:
+            policy = self.own.of(item)
+        except pytest.UsageError as error:
+            pytest.fail(str(error), pytrace=False)
         function = getattr(item, "function", None)
         if policy.off or function is None:
             return (yield)

@@ -77,6 +77,7 @@ class Shown:
     def html(self) -> str:
         """Tables and a picture: no script and no style sheet, so that an untrusted notebook shows them too."""
         from backprobe.rules.framework.tables import shared_tables
+        from backprobe.show.check_lines import checks_line
         from backprobe.show.formats import terminal_report as text
         from backprobe.show.tensor_table import tensor_rows
 
@@ -86,6 +87,8 @@ class Shown:
             rows = [_finding_row(self.record, finding) for finding in findings[:MOST_ROWS]]
         states = [_row(_tensor_cells(one)) for one in tensors[: MOST_ROWS - len(rows)]]
         parts = [f"<p>{escape(text.summary(self.record, self.judgement))}</p>"]
+        if not findings and (line := checks_line(self.judgement.checks)):
+            parts.append(f"<p>{escape(line)}</p>")
         parts.append(_table(("where", "rule", "what"), rows))
         parts.append(_table(("tensor", "line", "shape", "is_leaf", "requires_grad", "gradient"), states))
         left_out = len(findings) - len(rows) + len(tensors) - len(states)

@@ -11,16 +11,27 @@ from backprobe.rules import Check
 def checks_line(checks: Sequence[Check]) -> str:
     """Return one line; "" without checks.
 
-    `checked: coverage, ledger held in 40 of 40 steps; mode not checked: no module acts by its mode`
+    `checked: coverage, ledger held in all 40 steps; not checked: mode (no module acts by its mode)`
     """
     held: defaultdict[str, list[str]] = defaultdict(list)
-    rest: list[str] = []
+    broken: list[str] = []
+    unknown: list[str] = []
     for check in checks:
         if check.state == "holds":
-            held[f"held in {check.checked:,} of {check.total:,} {check.unit}"].append(check.name)
+            held[_extent(check)].append(check.name)
         elif check.state == "broken":
-            rest.append(f"{check.name} is broken: {', '.join(check.findings)}")
+            broken.append(f"{check.name} is broken: {', '.join(check.findings)}")
         else:
-            rest.append(f"{check.name} not checked: {check.why}")
-    parts = [f"{', '.join(names)} {words}" for words, names in held.items()] + rest
-    return f"checked: {'; '.join(parts)}" if parts else ""
+            unknown.append(f"{check.name} ({check.why})")
+    parts = [f"{', '.join(names)} held in {extent}" for extent, names in held.items()] + broken
+    sentences = [f"checked: {'; '.join(parts)}"] if parts else []
+    if unknown:
+        sentences.append(f"not checked: {', '.join(unknown)}")
+    return "; ".join(sentences)
+
+
+def _extent(check: Check) -> str:
+    """Return what was looked at. A partial check must not read as if the invariant had failed in the rest."""
+    if check.checked == check.total:
+        return f"all {check.total:,} {check.unit}"
+    return f"all {check.checked:,} that were checked of {check.total:,} {check.unit}"

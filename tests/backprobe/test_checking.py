@@ -229,9 +229,11 @@ def test_a_marker_that_cannot_be_followed_is_said_before_a_test_is_run(tmp_path,
 @pytest.mark.usefixtures("fresh_python")
 @pytest.mark.timeout(900)
 def test_it_works_in_the_processes_of_xdist(project) -> None:
+    typo = 'import pytest\n\n@pytest.mark.backprobe(ignore=["nosuch"])\ndef test_typo():\n    pass\n'
+    (project / "test_typo.py").write_text(typo)
     command = [
         sys.executable, "-m", "pytest", "-p", "backprobe.pytest_plugin", "-p", "xdist", "-p", "no:cacheprovider",
-        "--backprobe", "-n", "1", "-q", "-k", "cut or sound", "test_net.py",
+        "--backprobe", "-n", "1", "-q", "-k", "cut or sound or typo", "test_net.py", "test_typo.py",
     ]  # fmt: skip
     environment = {**os.environ, **ALONE, "PYTHONPATH": str(ROOT)}
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
@@ -240,7 +242,8 @@ def test_it_works_in_the_processes_of_xdist(project) -> None:
         command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 failed, 1 passed" in done.stdout
+    assert "3 failed, 1 passed" in done.stdout
+    assert "test_typo.py::test_typo: `ignore`: there is no rule `nosuch`" in done.stdout
     assert "backprobe: 3 tests captured, 2 with findings (2 in all)" in done.stdout
 
 

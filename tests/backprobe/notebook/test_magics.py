@@ -72,6 +72,13 @@ def test_a_cell_is_captured_in_the_notebooks_namespace_and_shows_its_value_and_i
     assert kernel.run("seen.findings[0].location.path")["result"] == f"'Cell [{number}]'"
 
 
+def test_the_html_of_a_cell_without_findings_says_what_was_checked(kernel: Kernel) -> None:
+    shown = kernel.run("%%backprobe\n(w * 2).sum().backward()")["display"][0]
+    line = shown["text/plain"].splitlines()[1]
+    assert line.startswith("checked: dependence held in ")
+    assert f"<p>{escape(line)}</p>" in shown["text/html"]
+
+
 def test_what_a_cell_raises_is_raised_after_its_findings_with_the_cells_own_line(kernel: Kernel) -> None:
     said = kernel.run("%%backprobe\nx = torch.ones(2)\nx @ torch.ones(3)")
     assert said["display"]

@@ -115,6 +115,15 @@ def test_the_line_says_what_held_what_broke_and_what_was_not_checked() -> None:
         Check(name="mode", code="BP957", state="unknown", why="no evaluation", **made),
     ])  # fmt: skip
     assert line == (
-        "checked: coverage, ledger held in 40 of 40 steps; finite is broken: BP501; mode not checked: no evaluation"
+        "checked: coverage, ledger held in all 40 steps; finite is broken: BP501; not checked: mode (no evaluation)"
     )
     assert checks_line([]) == ""
+
+
+def test_the_line_does_not_read_as_a_failure_where_only_some_steps_were_checked() -> None:
+    partly = Check(name="ledger", code="BP952", state="holds", checked=6, total=300, unit="steps")
+    nothing = Check(
+        name="mode", code="BP957", state="unknown", checked=0, total=0, unit="backward calls", why="no evaluation"
+    )
+    assert checks_line([partly]) == "checked: ledger held in all 6 that were checked of 300 steps"
+    assert checks_line([nothing]) == "not checked: mode (no evaluation)"
