@@ -77,7 +77,7 @@ def test_a_recorder_makes_sends_and_ends_its_run_and_a_worker_judges_it(site, be
     assert numbers == [one.tensor for one in samples.tutorial().tensors]
     assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
     page = site.client.get(f"/runs/{run}").text
-    assert ("last heard of" in page, "<dt>isolation" in page, f"{len(numbers)} tensors, with the last" in page) == (
+    assert ("last heard of" in page, "<dt>isolation" in page, f"{len(numbers)} rows here, with the last" in page) == (
         True, False, True,
     )  # fmt: skip
     told = end(run, frames=len(frames))
