@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.amounts import counted
+from backprobe.show.check_lines import checks_line
 from backprobe.show.evidence import with_calls_from_one
 from backprobe.show.formats import terminal_report
 from backprobe.show.formats.finding_text import finding_lines
@@ -56,7 +57,11 @@ def findings_lines(run: Kept) -> Iterator[str]:
     """Each finding in four lines: what and where, cause, evidence, edit."""
     findings = run.findings
     if not findings:
-        yield "no findings: nothing that the rules look for was seen. That is no proof that the program is right."
+        if run.record.end is None or run.record.end.exit_code != 0:
+            yield "no findings, in what ran: the program did not come to its end."
+        else:
+            yield "no findings: nothing that the rules look for was seen. That is no proof that the program is right."
+        yield checks_line(run.judgement.checks)
         return
     for number, finding in enumerate(findings, start=1):
         yield from _short(number, finding)
