@@ -115,7 +115,8 @@ def check(record: Record) -> Iterator[Finding]:
 def measure_coverage(record: Record) -> Coverage:
     """Return how many kept gradients were followed."""
     total = len(_reads(record))
-    return Coverage(checked=total, total=total, unit="kept gradients", why="" if total else "no gradient is kept")
+    why = "" if total else "no `.grad` is kept in a variable for later"
+    return Coverage(checked=total, total=total, unit="kept gradients", why=why)
 
 
 @table
