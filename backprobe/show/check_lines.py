@@ -32,6 +32,8 @@ def checks_line(checks: Sequence[Check]) -> str:
 
 def _extent(check: Check) -> str:
     """Return what was looked at. A partial check must not read as if the invariant had failed in the rest."""
+    if check.checked == check.total == 1:
+        return f"the one {check.unit.removesuffix('s')}"
     if check.checked == check.total:
         return f"all {check.total:,} {check.unit}"
     return f"all {check.checked:,} that were checked of {check.total:,} {check.unit}"

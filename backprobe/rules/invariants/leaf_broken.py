@@ -108,7 +108,7 @@ def check(record: Record) -> Iterator[Finding]:
 def measure_coverage(record: Record) -> Coverage:
     """Return how many statements read a `.grad`."""
     reads = len({read.site for read in record.grad_reads})
-    return Coverage(checked=reads, total=reads, unit="reads of .grad", why="" if reads else "nothing reads `.grad`")
+    return Coverage(checked=reads, total=reads, unit="`.grad` reads", why="" if reads else "nothing reads `.grad`")
 
 
 def _stores_nothing(record: Record, read: GradRead) -> bool:

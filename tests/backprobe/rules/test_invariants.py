@@ -118,6 +118,8 @@ def test_the_line_says_what_held_what_broke_and_what_was_not_checked() -> None:
         "checked: coverage, ledger held in all 40 steps; finite is broken: BP501; not checked: mode (no evaluation)"
     )
     assert checks_line([]) == ""
+    single = Check(name="dependence", code="BP954", state="holds", checked=1, total=1, unit="backward calls")
+    assert checks_line([single]) == "checked: dependence held in the one backward call"
 
 
 def test_the_line_does_not_read_as_a_failure_where_only_some_steps_were_checked() -> None:
