@@ -57,6 +57,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.tensors.bad_values import is_bad
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -74,7 +75,7 @@ RULE = Rule(
     fix="manual",
     needs=("snapshot", "stats"),
 )
-EXPLAINED_BY = ("BP2", "BP3", "BP4", "BP5", "BP8")
+EXPLAINED_BY = ("BP5",)
 """Families of rules whose findings explain a breach."""
 
 
@@ -135,5 +136,4 @@ def _first_used(record: Record) -> int | None:
 
 
 def _is_bad(row: Snapshot) -> bool:
-    gradient = row.grad_stats
-    return bool((row.value and row.value.nan) or (gradient and (gradient.nan or gradient.inf)))
+    return bool(row.value and row.value.nan) or is_bad(row.grad_stats)  # an infinite value may be a mask

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, Kind, arrivals, steps
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, Kind, steps
 from backprobe.rules.analysis.invariants.grad_ledger import sources_of_calls
 from backprobe.rules.analysis.invariants.lost_updates import find_equal_rows, find_unchanged, find_zero_gradients
-from backprobe.rules.analysis.invariants.unreached_leaves import calls_of_modules, owners, site_of_cut
+from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_cut
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
@@ -42,7 +44,7 @@ def _held_without_gradient(record: Record) -> Iterator[Breach | None]:
         if len(events) < REPEATED or not any(event.with_grad for event in events):
             continue
         for group in _groups(optimizer):
-            without = [tensor for tensor in group if not arrivals(record).get(tensor) and tensor not in assigned]
+            without = [tensor for tensor in group if tensor not in grad_lives(record) and tensor not in assigned]
             if without:
                 holder = holder or optimizer
             still = [tensor for tensor in without if _is_frozen(record, tensor, events[0].moment)]
@@ -104,11 +106,11 @@ def _not_held(record: Record) -> Breach | None:
     asked = {root.tensor for call in record.backward_calls for root in call.inputs or ()}
     read = {row.tensor for row in record.grad_reads if row.use == "used"}  # the program may update them by hand
     stepping = {event.optimizer for event in steps(record)}
-    first, last = steps(record)[0].moment, steps(record)[-1].moment
+    last = steps(record)[-1].moment
     found: list[int] = []
-    for tensor, rows in arrivals(record).items():
+    for tensor, life in grad_lives(record).items():
         history = lookup(record).snapshots_of[tensor]
-        times = {step_of(record, row.moment) for row in rows if row.moment <= first or row.moment < last}
+        times = {step_of(record, row.moment) for row in life.arrivals if row.moment < last}
         is_held = not stepping.isdisjoint(in_optimizers(record).get(tensor, ()))
         is_used = is_held or tensor in written | asked | read or tensor in updates_of(record)
         if len(times) >= REPEATED and not is_used and history and history[-1].is_leaf:
@@ -126,10 +128,11 @@ def _never_stepped(record: Record) -> Breach | None:
         tensors = [
             row.tensor
             for row in optimizer.tensors
-            if len({step_of(record, got.moment) for got in arrivals(record).get(row.tensor, ())}) >= REPEATED
+            if row.tensor in grad_lives(record)
+            and len(grad_lives(record)[row.tensor].steps) >= REPEATED
             and stepping.isdisjoint(in_optimizers(record).get(row.tensor, ()))
         ]
-        site = arrivals(record)[tensors[0]][0].site if tensors else None
+        site = grad_lives(record)[tensors[0]].arrivals[0].site if tensors else None
         if site is not None:
             return Breach("never-stepped", site, tuple(tensors), optimizer.optimizer)
     return None
@@ -159,7 +162,7 @@ def _wrapper(record: Record) -> Breach | None:
             calls = [call for call in record.backward_calls if call.accumulate_grad]
             source = sources_of_calls(record)[calls[0].call] if calls else None
             site = None if source is None else source.root_site if source.root_site is not None else source.call_site
-            tensors = tuple(sorted(arrivals(record)))
+            tensors = tuple(sorted(grad_lives(record)))
             if site is not None and tensors:
                 return Breach("wrapper-passed-by", site, tensors, None)
     return None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, OptimizerEvent, Record
+    from backprobe.record import OptimizerEvent, Record
 
 Kind = Literal[
     "frozen",
@@ -47,13 +45,3 @@ class Breach(NamedTuple):
 def steps(record: Record) -> tuple[OptimizerEvent, ...]:
     """Return the optimizer steps in order."""
     return tuple(event for event in record.optimizer_events if event.kind == "step")
-
-
-@table
-def arrivals(record: Record) -> Mapping[int, list[LeafGrad]]:
-    """Return the gradients that backward calls brought, by leaf."""
-    found: defaultdict[int, list[LeafGrad]] = defaultdict(list)
-    for row in record.leaf_grads:
-        if row.call is not None and row.kind != "untouched":
-            found[row.tensor].append(row)
-    return found

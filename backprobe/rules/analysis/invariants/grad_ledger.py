@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
@@ -153,7 +154,7 @@ class _Ledger:
         state = state_at(self._record, row.tensor, row.moment)
         measured = state.grad_stats if state is not None and state.moment == row.moment else None
         if measured is not None:
-            return measured.counted > 0 and measured.zeros == measured.counted
+            return is_zero(measured)
         return row.moment in _moments_of_clears(self._record)
 
     def _write(self, kind: EntryKind, moment: int, site: int | None, event: OptimizerEvent | None = None) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, arrivals, steps
+from backprobe.rules.analysis.gradients.arrivals import is_zero
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, steps
 from backprobe.rules.analysis.invariants.equal_rows import equal_rows
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_zero
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -68,14 +70,14 @@ def _numbers(measured: Statistics) -> tuple[float | None, ...]:
 def find_zero_gradients(record: Record) -> Breach | None:
     """Leaves of optimizers whose gradient is zero in every element whenever it was measured."""
     found: list[int] = []
-    for tensor in arrivals(record):
+    for tensor in grad_lives(record):
         measured = [
             (row.moment, row.grad_stats) for row in lookup(record).snapshots_of[tensor] if row.grad == "present"
         ]
         rows = [(moment, stats) for moment, stats in measured if stats is not None]
         times = len({step_of(record, moment) for moment, _stats in rows})
-        is_zero = all(stats.counted and stats.zeros == stats.counted for _moment, stats in rows)
-        if in_optimizers(record).get(tensor) and is_zero and times >= REPEATED:
+        is_always_zero = all(is_zero(stats) for _moment, stats in rows)
+        if in_optimizers(record).get(tensor) and is_always_zero and times >= REPEATED:
             found.append(tensor)
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
     if site is None:

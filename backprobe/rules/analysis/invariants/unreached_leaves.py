@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.invariants.value_flow import value_flow
+from backprobe.rules.analysis.modules.module_sites import calls_by_number
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.tables import table
 
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 def owners(record: Record) -> Mapping[int, Module]:
     """Return the module that owns a parameter, by tensor."""
     return {row.tensor: module for module in record.modules for row in module.parameters if row.tensor is not None}
-
-
-@table
-def calls_of_modules(record: Record) -> Mapping[int, list[ModuleCall]]:
-    """Return the calls of each module, by module."""
-    found: defaultdict[int, list[ModuleCall]] = defaultdict(list)
-    for call in record.module_calls:
-        found[call.module].append(call)
-    return found
 
 
 def site_of_cut(record: Record, call: ModuleCall, leaf: int) -> int | None:
@@ -42,9 +33,8 @@ def site_of_cut(record: Record, call: ModuleCall, leaf: int) -> int | None:
 
 
 def _enclosing(record: Record, call: ModuleCall) -> list[ModuleCall]:
-    calls = {row.module_call: row for row in record.module_calls}
-    chain = [call]
-    while chain[-1].parent in calls:
+    calls, chain = calls_by_number(record), [call]
+    while chain[-1].parent is not None and chain[-1].parent in calls:
         chain.append(calls[chain[-1].parent])
     return chain
 
