@@ -266,11 +266,11 @@ def without_missing_parameters(record: Record) -> Record:
     """A record that stopped early, in which no module names a tensor whose row did not come: modules come first."""
     known = {row.tensor for row in record.tensors}
 
-    def kept(rows: tuple[events.ModuleParameter, ...]) -> tuple[events.ModuleParameter, ...]:
+    def without_unknown(rows: tuple[events.ModuleParameter, ...]) -> tuple[events.ModuleParameter, ...]:
         return tuple(row if row.tensor in known else msgspec.structs.replace(row, tensor=None) for row in rows)
 
     modules = tuple(
-        msgspec.structs.replace(row, parameters=kept(row.parameters), buffers=kept(row.buffers))
+        msgspec.structs.replace(row, parameters=without_unknown(row.parameters), buffers=without_unknown(row.buffers))
         for row in record.modules
     )
     return msgspec.structs.replace(record, modules=modules)

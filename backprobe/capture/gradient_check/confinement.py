@@ -148,7 +148,7 @@ _WAITING: Final = frozenset(
 _HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - looked for in a list; no file is opened
 """Names of shared memory that a copy of the process may have too: of OpenMP, and of locks that no child holds."""
 
-_TENSORS: Final = "/dev/shm/torch_"  # noqa: S108 - as above
+_TENSORS: Final = "/dev/shm/torch_"  # noqa: S108 - looked for in a list; no file is opened
 """Name of shared memory that holds tensors: a copy of the process gets its own."""
 
 Region = tuple[int, int, str]
@@ -236,10 +236,10 @@ def _own_memory(libc: Any, shared: Sequence[Region]) -> None:
 def _cut_off() -> None:
     """Refuse what would speak to other processes, before it takes one of the locks that are shared with them."""
     for kind in (queues.Queue, queues.SimpleQueue):
-        kind.get = kind.put = _speak  # type: ignore[method-assign]
-    connection.Connection.send = connection.Connection.recv = _speak  # type: ignore[method-assign]
-    connection.Connection.send_bytes = connection.Connection.recv_bytes = _speak  # type: ignore[method-assign]
+        kind.get = kind.put = _refuse_to_speak  # type: ignore[method-assign] - replaced in this process only
+    connection.Connection.send = connection.Connection.recv = _refuse_to_speak  # type: ignore[method-assign] - replaced in this process only
+    connection.Connection.send_bytes = connection.Connection.recv_bytes = _refuse_to_speak  # type: ignore[method-assign] - replaced in this process only
 
 
-def _speak(*_: Any, **__: Any) -> Any:
+def _refuse_to_speak(*_: Any, **__: Any) -> Any:
     raise OSError("a check of gradients may not speak to other processes")

@@ -35,13 +35,13 @@ class Baseline:
     fingerprints: Mapping[str, frozenset[str]]
 
     @property
-    def known(self) -> frozenset[str]:
-        """All of them."""
+    def all_fingerprints(self) -> frozenset[str]:
+        """Return the fingerprints of all items."""
         return frozenset().union(*self.fingerprints.values())
 
-    def gone(self, audited: Sequence[str], shown: frozenset[str]) -> int:
-        """How many are not shown any more, of the items that were audited to their end again."""
-        return len(frozenset().union(*(self.fingerprints.get(name, ()) for name in audited)) - shown)
+    def count_missing(self, audited: Sequence[str], current: frozenset[str]) -> int:
+        """Return how many are missing now, of the items that were audited to their end again."""
+        return len(frozenset().union(*(self.fingerprints.get(name, ()) for name in audited)) - current)
 
 
 def check_baseline(given: str, *, local: bool) -> None:

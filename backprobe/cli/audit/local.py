@@ -59,7 +59,7 @@ def audited(
         KeyboardInterrupt: after the programs that ran are ended and a line says so.
     """
     items: list[AuditedItem] = []
-    base = None if baseline is None else baseline.known
+    base = None if baseline is None else baseline.all_fingerprints
     stop = threading.Event()
     audit = partial(_item, policy=policy, known=base, fixes=fixes, stop=stop)
     progress(0, len(programs))
@@ -79,9 +79,11 @@ def audited(
     report = AuditReport(name=policy.name, word="passed" if passed else "failed", items=items)
     if baseline is None:
         return report
-    known, shown = baseline.known, frozenset(finding.fingerprint for _, finding in report.findings)
+    known, shown = baseline.all_fingerprints, frozenset(finding.fingerprint for _, finding in report.findings)
     audited = [item.name for item in items if item.reported.ended_well]
-    return replace(report, new=len(shown - known), known=len(shown & known), gone=baseline.gone(audited, shown))
+    return replace(
+        report, new=len(shown - known), known=len(shown & known), gone=baseline.count_missing(audited, shown)
+    )
 
 
 def _item(

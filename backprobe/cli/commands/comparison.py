@@ -53,13 +53,13 @@ def check_run(name: str) -> str:
 def _compare(args: argparse.Namespace) -> int:
     files = [Path(name) for name in (args.a, args.b)]
     if all(path.exists() for path in files):
-        return _shown(_compared_files(*files), args.format)
+        return _print_comparison(_compared_files(*files), args.format)
     a, b = check_run(args.a), check_run(args.b)
     return ask(args, lambda client: _compared(client, a, b, args.format))
 
 
 def _compared(client: Client, a: str, b: str, form: str) -> int:
-    return _shown(client.compare(a, b), form)
+    return _print_comparison(client.compare(a, b), form)
 
 
 def _compared_files(*paths: Path) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
     texts = [{row.path: row.text for row in record.sources} for record in records]
     called = same_files(*map(lines_of, texts))
     judged = [judge(record).findings for record in records]
-    names = [one.fingerprint for one in judged[0]], fingerprints_as_called(judged[1], called)
+    names = [finding.fingerprint for finding in judged[0]], fingerprints_as_called(judged[1], called)
     found = [dict(zip(name, map(finding_json, some), strict=True)) for name, some in zip(names, judged, strict=True)]
     new, fixed = [one for name, one in found[1].items() if name not in found[0]], found[0].keys() - found[1].keys()
     a, b = (placed_tensors(record) for record in records)
@@ -99,7 +99,7 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shown(told: Mapping[str, Any], form: str) -> int:
+def _print_comparison(told: Mapping[str, Any], form: str) -> int:
     if form == "json":
         print(json.dumps(told, indent=2))
         return CLEAN

@@ -184,7 +184,7 @@ class _Ways:
         key = tuple(part for one in starts for part in (one.part, one.ending.node if one.ending else None))
         if key not in self._known:
             ways = ways_to_roots(self._record, starts)
-            self._known[key] = [one for one in ways if one.step.ending is not None]
+            self._known[key] = [way for way in ways if way.step.ending is not None]
         return self._known[key]
 
 

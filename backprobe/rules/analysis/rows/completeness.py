@@ -115,19 +115,23 @@ def first_step_unseen(record: Record) -> int | None:
 @table
 def lost_source(record: Record) -> str | None:
     """Which file's text is not in the record as it was run, as a clause; None if each one is."""
-    row = next(_lost(record), None)
+    row = next(_sources_not_whole(record), None)
     return None if row is None else f"the text of {row.path} is not whole in the record"
 
 
 def text_not_parsed(record: Record) -> str | None:
     """Why what a rule asks of the program's text has no answer; None if each file is there, if with parts left out."""
     named = {site.source for site in record.sites}
-    lost = (row for row in _lost(record) if row.source in named and (not row.text or row.source not in trees(record)))
+    lost = (
+        row
+        for row in _sources_not_whole(record)
+        if row.source in named and (not row.text or row.source not in trees(record))
+    )
     row = next(lost, None)
     return None if row is None else f"needs the text of {row.path}, which is not in the record"
 
 
-def _lost(record: Record) -> Iterator[Source]:
+def _sources_not_whole(record: Record) -> Iterator[Source]:
     """The files whose text is not what was run."""
     for row in record.sources:
         if row.sha256 and hashlib.sha256(row.text.encode("utf-8", "surrogatepass")).hexdigest() != row.sha256:

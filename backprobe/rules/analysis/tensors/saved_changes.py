@@ -108,7 +108,7 @@ def saved_name(record: Record, change: SavedChange, site: int | None = None) -> 
     row = next((index.sites[place] for place in places if place is not None), None)
     written = set[str]() if row is None else {name.split("[")[0] for name in (*row.targets, *row.reads)}
     for tensor in tensors:
-        named = [one for one in index.bindings_of[tensor] if one.name.split("[")[0] in written]
+        named = [row for row in index.bindings_of[tensor] if row.name.split("[")[0] in written]
         own = [one for one in named if row is not None and one.function == row.function]
         if own or named:
             return f"`{(own or named)[0].name}`"
