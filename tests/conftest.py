@@ -9,6 +9,8 @@
 import gc
 import logging
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -51,10 +53,12 @@ def _restore_logging() -> Iterator[None]:
     """Undo what a test file's commands set: a command run in the test process logs as a process of its own would."""
     loggers = [logging.getLogger(name) for name in ("", "backprobe", "service", "store", "workers", "kombu.connection")]
     before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
+    hooks = sys.excepthook, threading.excepthook
     yield
     for logger, level, handlers in before:
         logger.setLevel(level)
         logger.handlers[:] = handlers
+    sys.excepthook, threading.excepthook = hooks
 
 
 class Clock:
