@@ -14,7 +14,7 @@ from backprobe.record.encoding.codec import (
     loads,
 )
 from backprobe.record.encoding.frames import split
-from backprobe.record.encoding.versions import upgraded
+from backprobe.record.encoding.versions import upgrade_header
 from backprobe.record.integrity import REFERENCES, BadRecord, check
 from backprobe.record.record import KEYS, SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
 from backprobe.record.rows.events import (
@@ -32,13 +32,13 @@ from backprobe.record.rows.events import (
 from backprobe.record.rows.fields import Row
 from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
 from backprobe.record.rows.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
-from backprobe.record.rows.interventions import NAMED, Hook, Mode, Passed, WatchedCall
+from backprobe.record.rows.interventions import NAMED, Hook, Mode, TensorArgument, WatchedCall
 from backprobe.record.rows.operations import Operation
 from backprobe.record.rows.optimizers import Optimizer, OptimizerEvent, OptimizerTensor
-from backprobe.record.rows.program import Environment, Site, Source, Stream, Thread
+from backprobe.record.rows.program import CallStack, Environment, Site, Source, Stream, Thread
 from backprobe.record.rows.series import Growth, Histogram, Origin, Step
 from backprobe.record.rows.tensors import Binding, GradRead, Note, SmallValue, Snapshot, Statistics, Tensor, TensorNode
-from backprobe.record.rows.values import flat, itemsize, nested
+from backprobe.record.rows.values import flat, itemsize, nest_elements
 
 __all__ = [
     "KEYS",
@@ -51,6 +51,7 @@ __all__ = [
     "BackwardCall",
     "BadRecord",
     "Binding",
+    "CallStack",
     "CutOff",
     "Edge",
     "End",
@@ -80,7 +81,6 @@ __all__ = [
     "OptimizerTensor",
     "Origin",
     "Output",
-    "Passed",
     "Raised",
     "Record",
     "RecordBuilder",
@@ -96,6 +96,7 @@ __all__ = [
     "Step",
     "Stream",
     "Tensor",
+    "TensorArgument",
     "TensorNode",
     "Thread",
     "Truncation",
@@ -112,7 +113,7 @@ __all__ = [
     "header_frame",
     "itemsize",
     "loads",
-    "nested",
+    "nest_elements",
     "split",
-    "upgraded",
+    "upgrade_header",
 ]

@@ -166,7 +166,7 @@ def family_of(message: str) -> str | None:
 
 
 def facts_in(message: str) -> dict[str, str]:
-    """What a message says in numbers and names.
+    """Extract the numbers and names that a message has.
 
     Keys: "op", "output", "index", "version", "expected_version", "shape", "expected_shape", "dtype", "expected_dtype",
     "type", "expected", "got", "norm_type", "hook"; those that the message does not tell are left out.

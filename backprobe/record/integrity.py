@@ -9,9 +9,10 @@ from backprobe.record.rows.values import MOST_ELEMENTS, itemsize
 
 REFERENCES: Final[dict[str, dict[str, str]]] = {
     "sites": {"source": "sources"},
+    "stacks": {"site": "sites", "parent": "stacks"},
     "modules": {"site": "sites"},
     "module_calls": {"module": "modules", "parent": "module_calls", "site": "sites"},
-    "moments": {"site": "sites", "module_call": "module_calls", "thread": "threads"},
+    "moments": {"site": "sites", "module_call": "module_calls", "thread": "threads", "stack": "stacks"},
     "tensors": {"site": "sites", "moment": "moments", "died": "moments", "view_of": "tensors"},
     "nodes": {
         "born_call": "backward_calls",
@@ -87,6 +88,7 @@ LISTED: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
     "watched_calls": {"inputs": ("tensor", "tensors"), "outputs": (None, "tensors")},
     "operations": {"operands": (None, "tensors")},
     "optimizers": {"tensors": ("tensor", "tensors")},
+    "optimizer_events": {"unchanged": (None, "tensors")},
     "gradient_checks": {"tensors": (None, "tensors"), "cuts": ("site", "sites")},
     "backward_calls": {"roots": ("tensor", "tensors"), "inputs": ("tensor", "tensors")},
 }
@@ -100,6 +102,7 @@ that have no row.
 _KEY: Final[dict[str, str]] = {
     "sources": "source",
     "sites": "site",
+    "stacks": "stack",
     "threads": "thread",
     "modules": "module",
     "module_calls": "module_call",

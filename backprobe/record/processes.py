@@ -33,7 +33,7 @@ class Family:
     numbers: tuple[int, ...] = ()
 
     def child(self, number: int) -> Family:
-        """The place of the process that this one starts as the `number`-th."""
+        """Return the place of the process that this one starts as the `number`-th."""
         path = Path(self.record)
         return Family(
             record=str(path.with_name(f"{path.stem}.{number}{path.suffix}")),
@@ -41,7 +41,7 @@ class Family:
             numbers=(*self.numbers, number),
         )
 
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """There is a record with something in it."""
         try:
             return Path(self.record).stat().st_size > len(MAGIC)
@@ -76,7 +76,7 @@ class Relative:
 
 
 def relatives(index: str) -> list[Relative]:
-    """The child processes of a run, each followed by its own."""
+    """Read the child processes of a run, each followed by its own."""
     told: dict[tuple[int, ...], dict[str, Any]] = {}
     try:
         lines = Path(index).read_text(encoding="utf-8").splitlines()
@@ -90,6 +90,6 @@ def relatives(index: str) -> list[Relative]:
 
 
 def left_over(record: Path) -> Iterator[Path]:
-    """Records that children of an earlier run left beside a file."""
+    """List the records that children of an earlier run left beside a file."""
     pattern = re.compile(re.escape(record.stem) + r"(\.[1-9][0-9]*)+" + re.escape(record.suffix))
     return (path for path in record.parent.glob("*") if pattern.fullmatch(path.name) and path.is_file())

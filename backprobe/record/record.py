@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ from backprobe.record.rows import (
 from backprobe.record.rows.fields import Count, Id, Name, Nanoseconds, Row, Text
 from backprobe.tiers import Tier
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Version of the stored format that this code writes. It reads 1 to this.
 
 History:
@@ -33,6 +33,7 @@ History:
        events; optional fields at the ends of rows (2026-11).
     3: operations: what went into each expression and what came out (2026-11).
     4: gradient checks: what a step used against the derivative of its loss (2026-11).
+    5: stacks: the calls in the user's files that led to each moment; what a step left unchanged (2026-11).
 """
 
 Entry = Literal["run", "watch", "notebook", "service"]
@@ -74,12 +75,12 @@ class End(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         exception: Number of the uncaught one in `raised`. None: none.
         duration_ns: From start to end.
         own_ns: Of that, ours.
-        own_errors: Errors of ours that were swallowed.
+        own_errors: Internal errors of capture that were swallowed.
         own_error: The first one's text. None: there was none.
     """
 
     ending: Literal["ended", "raised", "exited"]
-    exit_code: int
+    exit_code: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
     exception: Id | None = None
     duration_ns: Nanoseconds = 0
     own_ns: Nanoseconds = 0
@@ -93,6 +94,7 @@ THINNED: Final = frozenset({"bindings", "rows of steps", "anomalies"})
 TABLES: Final[dict[str, type[Row]]] = {
     "sources": program.Source,
     "sites": program.Site,
+    "stacks": program.CallStack,
     "threads": program.Thread,
     "modules": events.Module,
     "module_calls": events.ModuleCall,
@@ -134,6 +136,7 @@ TABLES: Final[dict[str, type[Row]]] = {
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "sources": ("source",),
     "sites": ("site",),
+    "stacks": ("stack",),
     "threads": ("thread",),
     "modules": ("module",),
     "module_calls": ("module_call",),
@@ -183,6 +186,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     end: End | None = None
     sources: tuple[program.Source, ...] = ()
     sites: tuple[program.Site, ...] = ()
+    stacks: tuple[program.CallStack, ...] = ()
     threads: tuple[program.Thread, ...] = ()
     modules: tuple[events.Module, ...] = ()
     module_calls: tuple[events.ModuleCall, ...] = ()
@@ -256,14 +260,17 @@ class RecordBuilder:
         return sum(weight(list(kept.values()), self.shared) for kept in self._tables.values())
 
     def record(self) -> Record:
-        """The record of what came so far."""
+        """Build the record of what came so far."""
         tables = {table: tuple(kept[key] for key in sorted(kept)) for table, kept in self._tables.items()}  # type: ignore[type-var] one type a table
         record = Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type] as declared
         return record if self.end is not None else without_missing_parameters(record)
 
 
 def without_missing_parameters(record: Record) -> Record:
-    """A record that stopped early, in which no module names a tensor whose row did not come: modules come first."""
+    """Clear each module's references to tensors whose rows did not come.
+
+    Modules come before tensors, so a record that stopped early can name tensors that it does not have.
+    """
     known = {row.tensor for row in record.tensors}
 
     def without_unknown(rows: tuple[events.ModuleParameter, ...]) -> tuple[events.ModuleParameter, ...]:

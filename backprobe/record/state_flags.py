@@ -58,22 +58,22 @@ class FlagsOrNone:
     retains_grad: bool | None = None
 
     @property
-    def given(self) -> dict[str, bool]:
+    def known_flags(self) -> dict[str, bool]:
         """Those that are not None, by name."""
         return {name: value for name, value in zip(NAMES, flags_of(self), strict=True) if value is not None}
 
 
 def by_name(flags: Sequence[bool]) -> dict[str, bool]:
-    """Flags in the table's order, by name."""
+    """Map the names of the flags to these values, which are in the table's order."""
     return dict(zip(NAMES, flags, strict=True))
 
 
 def bits_of(snapshot: Any) -> int:
-    """The flags of a snapshot as bits."""
+    """Pack the flags of a snapshot into bits."""
     return sum(bit for bit, value in zip(BITS.values(), flags_of(snapshot), strict=True) if value)
 
 
 @cache
 def flags_in(bits: int) -> Mapping[str, bool]:
-    """The opposite: flags by name. A chunk's other bits may be set too."""
+    """Unpack bits into flags by name. A chunk's other bits may be set too."""
     return {name: bool(bits & bit) for name, bit in BITS.items()}

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from backprobe.record.encoding.versions import upgraded
+from backprobe.record.encoding.versions import upgrade_header
 from backprobe.record.encoding.weight import most_weight, weight
 from backprobe.record.integrity import BadRecord, check
 from backprobe.record.record import TABLES, End, Header, Record, RecordBuilder
@@ -74,17 +74,17 @@ _TABLE_OF: Final[dict[type[msgspec.Struct], str]] = {batch: table for table, bat
 
 
 def header_frame(header: Header) -> bytes:
-    """The first frame of a stream."""
-    return _framed(_ENCODER.encode(_HeaderFrame(header)))
+    """Encode the first frame of a stream."""
+    return _frame_body(_ENCODER.encode(_HeaderFrame(header)))
 
 
 def end_frame(end: End) -> bytes:
-    """The last frame of a stream."""
-    return _framed(_ENCODER.encode(_EndFrame(end)))
+    """Encode the last frame of a stream."""
+    return _frame_body(_ENCODER.encode(_EndFrame(end)))
 
 
 def batch_frames(table: str, rows: Sequence[Row]) -> Iterator[bytes]:
-    """The rows of one table, in as many frames as they need.
+    """Encode the rows of one table, in as many frames as they need.
 
     Raises:
         ValueError: one row alone is larger than `MAX_FRAME`.
@@ -95,7 +95,7 @@ def batch_frames(table: str, rows: Sequence[Row]) -> Iterator[bytes]:
 
 
 def batches(frames: bytes) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of whole batch frames that this process wrote itself, with the names of their tables."""
+    """Decode whole batch frames that this process wrote itself: yield the name of each table and its rows."""
     at = 0
     while at < len(frames):
         (size,) = LENGTH.unpack_from(frames, at)
@@ -107,7 +107,7 @@ def batches(frames: bytes) -> Iterator[tuple[str, list[Row]]]:
 def _split(batch: type[msgspec.Struct], rows: Sequence[Row]) -> Iterator[bytes]:
     body = _ENCODER.encode(batch(list(rows)))
     if len(body) <= MAX_FRAME:
-        yield _framed(body)
+        yield _frame_body(body)
     elif len(rows) == 1:
         raise ValueError(f"a row of {len(body)} bytes does not fit a frame of {MAX_FRAME}: cut its text first")
     else:
@@ -116,11 +116,11 @@ def _split(batch: type[msgspec.Struct], rows: Sequence[Row]) -> Iterator[bytes]:
         yield from _split(batch, rows[half:])
 
 
-def _framed(body: bytes) -> bytes:
+def _frame_body(body: bytes) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-def _decoded(body: bytes) -> Any:
+def _decode_body(body: bytes) -> Any:
     try:
         return _DECODER.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
@@ -128,7 +128,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def frame_rows(data: bytes) -> tuple[str, Sequence[Any]]:
-    """What one whole frame is, its length before it: "header", "end" or the name of its table; and its rows.
+    """Decode one whole frame, its length before it: return "header", "end" or the name of its table, and its rows.
 
     A header's row is itself, of today's version; an end has none. Types and ranges are checked, references are not: the
     rows that they lead to may come in another frame.
@@ -143,14 +143,14 @@ def frame_rows(data: bytes) -> tuple[str, Sequence[Any]]:
         raise BadRecord("frame-too-large", f"a frame of {size} bytes; {MAX_FRAME} is the most")
     if size != len(data) - LENGTH.size:
         raise BadRecord("bad-frame", f"its length says {size} bytes, and {len(data) - LENGTH.size} follow")
-    frame = _decoded(data[LENGTH.size :])
+    frame = _decode_body(data[LENGTH.size :])
     if isinstance(frame, _HeaderFrame):
-        return "header", (upgraded(frame.body),)
+        return "header", (upgrade_header(frame.body),)
     return ("end", ()) if isinstance(frame, _EndFrame) else (_TABLE_OF[type(frame)], frame.rows)
 
 
 def frame_kind(data: bytes) -> tuple[str, int]:
-    """What one whole frame is, as of `frame_rows`, and how many rows of a table are in it.
+    """Return what one whole frame is, as `frame_rows` does, and how many rows of a table it has.
 
     Raises:
         BadRecord: it is no frame, or more than one.
@@ -185,7 +185,7 @@ class FrameReader:
         self._weight, self._weighed = 0, False
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """The end frame has come."""
         return self._builder is not None and self._builder.end is not None
 
@@ -215,15 +215,15 @@ class FrameReader:
             self._take(bytes(self._buffer[start : start + size]))
             at = start + size
         del self._buffer[:at]
-        if self.ended and self._buffer:
+        if self.has_ended and self._buffer:
             raise BadRecord("bytes-after-end", "bytes follow the end frame")
 
     def _take(self, body: bytes) -> None:
-        frame = _decoded(body)
-        if self.ended:
+        frame = _decode_body(body)
+        if self.has_ended:
             raise BadRecord("bytes-after-end", "a frame follows the end frame")
         if isinstance(frame, _HeaderFrame):
-            self._begin(frame.body)
+            self._accept_header(frame.body)
             return
         if self._builder is None:
             raise BadRecord("no-header", "the first frame is not a header")
@@ -250,15 +250,15 @@ class FrameReader:
         if self._weight > most:
             raise BadRecord("record-too-heavy", f"rows of more than {self.max_weight} bytes of memory")
 
-    def _begin(self, header: Header) -> None:
+    def _accept_header(self, header: Header) -> None:
         if self._builder is not None:
             raise BadRecord("second-header", "a second header frame")
-        self._builder = RecordBuilder(upgraded(header))
+        self._builder = RecordBuilder(upgrade_header(header))
         if self._on_rows is not None:
             self._on_rows("header", (self._builder.header,))
 
     def record(self) -> Record | None:
-        """The record so far; None before its header.
+        """Return the record so far; None before its header.
 
         Raises:
             BadRecord: rows refer to rows that are not there.
@@ -271,7 +271,7 @@ class FrameReader:
 
 
 def encode(record: Record) -> Iterator[bytes]:
-    """The stream of a whole record, frame by frame, without `MAGIC`."""
+    """Encode a whole record, frame by frame, without `MAGIC`."""
     yield header_frame(record.header)
     for table in TABLES:
         yield from batch_frames(table, getattr(record, table))
@@ -280,7 +280,7 @@ def encode(record: Record) -> Iterator[bytes]:
 
 
 def dumps(record: Record) -> bytes:
-    """A record as the bytes of a `.bprec` file."""
+    """Encode a record as the bytes of a `.bprec` file."""
     return MAGIC + b"".join(encode(record))
 
 

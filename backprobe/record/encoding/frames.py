@@ -9,7 +9,7 @@ from backprobe.record.integrity import BadRecord
 
 
 def split(stream: bytes) -> Iterator[bytes]:
-    """The frames of a whole stream, each with its length before it; `MAGIC` may stand before the first.
+    """Split a whole stream into its frames, each with its length before it; `MAGIC` may stand before the first.
 
     Raises:
         BadRecord: the last one is cut.

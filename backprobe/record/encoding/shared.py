@@ -45,7 +45,7 @@ class Shared:
         self.weight += sum(map(_weight, islice(known, before, None)))
 
     def __contains__(self, value: object) -> bool:
-        """It is held once, however many rows have it."""
+        """Return whether the value is held once, however many rows have it."""
         return value in self._values
 
 
@@ -57,19 +57,19 @@ def _weight(value: str | int | tuple[str | int, ...] | None) -> int:
 
 @functools.cache
 def literals(row: type[Row]) -> frozenset[str]:
-    """The words that fields of these rows may have: the decoder holds each once."""
+    """Collect the words that fields of these rows may have. The decoder holds each of them once."""
     found: set[str] = set()
     todo: list[Type] = [type_info(row)]
     while todo:
-        one = todo.pop()
-        if isinstance(one, LiteralType):
-            found |= {word for word in one.values if isinstance(word, str)}
-        elif isinstance(one, StructType):
-            todo += [field.type for field in one.fields]
-        elif isinstance(one, UnionType):
-            todo += one.types
-        elif isinstance(one, VarTupleType):
-            todo.append(one.item_type)
+        info = todo.pop()
+        if isinstance(info, LiteralType):
+            found |= {word for word in info.values if isinstance(word, str)}
+        elif isinstance(info, StructType):
+            todo += [field.type for field in info.fields]
+        elif isinstance(info, UnionType):
+            todo += info.types
+        elif isinstance(info, VarTupleType):
+            todo.append(info.item_type)
     return frozenset(found)
 
 

@@ -17,8 +17,8 @@ from backprobe.record.state_flags import STATE_FLAGS
 OLDEST: Final = 1
 
 
-def upgraded(header: Header) -> Header:
-    """The header as this version has it.
+def upgrade_header(header: Header) -> Header:
+    """Return the header as this version has it.
 
     Raises:
         BadRecord: a newer Backprobe wrote it, or it names no version at all.
@@ -79,6 +79,7 @@ _NAMED: Final[dict[int, frozenset[str]]] = {
     ),
     3: frozenset({"operations"}),
     4: frozenset({"gradient_checks"}),
+    5: frozenset({"stacks", "moments.stack", "optimizer_events.unchanged"}),
 }
 
 
@@ -93,7 +94,7 @@ ADDED: Final[dict[int, frozenset[str]]] = {
 
 
 def since(table: str, field: str | None = None) -> int:
-    """The version in which a table, or a field of one, came."""
+    """Return the version that added a table, or a field of one."""
     names = {table} if field is None else {table, f"{table}.{field}"}
     return max((version for version, added in ADDED.items() if names & added), default=OLDEST)
 
@@ -120,5 +121,5 @@ TIERS: Final[dict[str, str]] = {
 
 
 def tier(table: str, field: str | None = None) -> str:
-    """The lowest tier that fills a table, or a field of one."""
+    """Return the lowest tier that fills a table, or a field of one."""
     return TIERS.get(f"{table}.{field}", TIERS.get(table, "state"))

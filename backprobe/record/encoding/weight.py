@@ -43,7 +43,7 @@ def weight(rows: Sequence[Row], shared: Container[object] = ()) -> int:
 
 
 def most_weight(rows: Sequence[Row], wire_bytes: int) -> int:
-    """A bound of `weight` that costs no look at the values, from the bytes that the rows had on the wire."""
+    """Bound `weight` from the bytes that the rows had on the wire, without a look at their values."""
     own = type(rows[0]).__basicsize__ + _HELD_BYTES if rows else 0
     return len(rows) * own + MOST_PER_WIRE_BYTE * wire_bytes
 

@@ -25,6 +25,7 @@ class Moment(Row, frozen=True, kw_only=True):
         grad_mode: Autograd recorded operations: grad mode was on and inference mode off.
         inference_mode: Under `inference_mode`.
         autocast: dtype per device as text. None: off.
+        stack: The calls in the user's files that led to the function of its statement. None: none did.
     """
 
     moment: Id
@@ -38,6 +39,7 @@ class Moment(Row, frozen=True, kw_only=True):
     grad_mode: bool = True
     inference_mode: bool = False
     autocast: Name | None = None
+    stack: Id | None = None
 
 
 class LeafGrad(Row, frozen=True, kw_only=True):

@@ -252,7 +252,8 @@ class Retention(Row, frozen=True, kw_only=True):
         held_nodes: Nodes that still hold something.
         held_bytes: Distinct storages that they hold.
         site: Where the root was made. None: not known.
-        holders: Paths of Python names that keep it: `losses[3]`, `self.hidden`.
+        holders: Paths of Python names that keep it: `global losses[3]`, `frame fit: self.hidden`; through a frame of a
+            traceback, a closure or a generator `global failures[0].__traceback__ -> frame step: loss`.
         holder_search: done; not-asked; truncated: there may be more.
         why: What is odd about it. None: nothing.
         since_step: Optimizer steps finished when it began to be held. None: not known.

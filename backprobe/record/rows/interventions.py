@@ -103,7 +103,7 @@ class Mode(Row, frozen=True, kw_only=True):
     device: Name | None = None
 
 
-class Passed(Row, frozen=True, kw_only=True):
+class TensorArgument(Row, frozen=True, kw_only=True):
     """A tensor handed to a call.
 
     Attributes:
@@ -149,7 +149,7 @@ class WatchedCall(Row, frozen=True, kw_only=True):
     arguments: Annotated[dict[Name, Plain], msgspec.Meta(max_length=64)] = msgspec.field(
         default_factory=dict[Name, Plain]
     )
-    inputs: Annotated[tuple[Passed, ...], msgspec.Meta(max_length=256)] = ()
+    inputs: Annotated[tuple[TensorArgument, ...], msgspec.Meta(max_length=256)] = ()
     outputs: Ids = ()
     raised: bool = False
     col: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from backprobe.record.rows.fields import Count, Id, Name, Row
+from backprobe.record.rows.fields import Count, Id, Ids, Name, Row
 
 
 class OptimizerTensor(Row, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class OptimizerTensor(Row, frozen=True, kw_only=True):
         stale: Its module holds another tensor by that name now.
         non_leaf: It is not a leaf.
         foreign: It is of no known module.
-        duplicated: It stands in the groups more than once.
+        duplicated: It is in the groups more than once.
     """
 
     tensor: Id
@@ -72,6 +72,8 @@ class OptimizerEvent(Row, frozen=True, kw_only=True):
         found_inf: Of scaler_unscale, scaler_step, scaler_update: a gradient was not finite. None: another, or not read.
         skipped: Of scaler_step: it did not call the optimizer's step. None: another kind.
         learning_rates: After it, by group; empty: not read.
+        unchanged: Of a step: tensors with a gradient that is not zero whose values are as before it; their first
+            elements are compared. None: another kind, or not compared.
     """
 
     n: Id
@@ -104,3 +106,4 @@ class OptimizerEvent(Row, frozen=True, kw_only=True):
     found_inf: bool | None = None
     skipped: bool | None = None
     learning_rates: Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)] = ()
+    unchanged: Ids | None = None

@@ -73,6 +73,21 @@ class Site(Row, frozen=True, kw_only=True):
     reads: Names = ()
 
 
+class CallStack(Row, frozen=True, kw_only=True):
+    """A chain of calls in the user's files: the innermost one, and the chain that it was made in.
+
+    Attributes:
+        stack: Its number.
+        site: The statement that called.
+        parent: The stack of the function around this statement. None: it stands at the top level of a file, or
+            no further calls were followed.
+    """
+
+    stack: Id
+    site: Id
+    parent: Id | None = None
+
+
 class Thread(Row, frozen=True, kw_only=True):
     """A thread in which something was recorded.
 

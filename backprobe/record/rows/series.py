@@ -1,4 +1,4 @@
-"""What is told per step or over elements: the time series of a training run, growth, histograms, origins of a NaN."""
+"""Rows per step or over elements: the time series of a training run, growth, histograms, origins of a NaN."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal

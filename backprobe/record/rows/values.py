@@ -43,7 +43,7 @@ def itemsize(dtype: str) -> int | None:
 
 
 def flat(row: SmallValue) -> list[Number]:
-    """The elements in row-major order."""
+    """Return the elements in row-major order."""
     import numpy as np
 
     raw = np.frombuffer(row.elements, dtype=_NUMPY[row.dtype])
@@ -55,8 +55,8 @@ def flat(row: SmallValue) -> list[Number]:
     return raw.tolist()
 
 
-def nested(row: SmallValue) -> Any:
-    """The elements as nested lists in the tensor's shape, as `Tensor.tolist()` gives them; a number for a scalar."""
+def nest_elements(row: SmallValue) -> Any:
+    """Return the elements as nested lists in the tensor's shape, as `Tensor.tolist()` does; a number for a scalar."""
     import numpy as np
 
     values: Any = np.array(flat(row), dtype=object).reshape(row.shape)

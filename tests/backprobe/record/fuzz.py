@@ -170,10 +170,10 @@ def values_mixed(chance: random.Random, frames: Frames) -> bytes:
     told = msgspec.msgpack.decode(bodies[n])
     places = list(_places(told))
     for _ in range(chance.randint(1, 4)):
-        (one, at), (other, to) = chance.choice(places), chance.choice(places)
+        (first, at), (other, to) = chance.choice(places), chance.choice(places)
         value = other[to]
-        if not _holds(value, one):
-            one[at] = value
+        if not _holds(value, first):
+            first[at] = value
     bodies[n] = msgspec.msgpack.encode(told)
     return framed(bodies)
 
@@ -221,8 +221,8 @@ def rows_multiplied(chance: random.Random, frames: Frames) -> bytes:
     told = msgspec.msgpack.decode(bodies[n])
     if isinstance(told[1], list) and told[1]:
         row = chance.choice(told[1])
-        one = len(msgspec.msgpack.encode(row))
-        told[1] = [row] * min(chance.choice([2000, MAX_ROWS + 1, 60_000]), MAX_FRAME // one)
+        row_bytes = len(msgspec.msgpack.encode(row))
+        told[1] = [row] * min(chance.choice([2000, MAX_ROWS + 1, 60_000]), MAX_FRAME // row_bytes)
     bodies[n] = msgspec.msgpack.encode(told)
     return framed(bodies)
 

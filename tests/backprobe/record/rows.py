@@ -27,6 +27,7 @@ def full_record() -> r.Record:
             r.Site(site=0, source=0, line=1, col=1, end_line=1, end_col=6, kind="assign", targets=("x",)),
             r.Site(site=1, source=0, line=2, col=1, end_line=2, end_col=6, kind="grad-read", loop_line=1),
         ),
+        stacks=(r.CallStack(stack=0, site=0), r.CallStack(stack=1, site=1, parent=0)),
         threads=(r.Thread(thread=0, name="Main", main=True),),
         modules=(
             r.Module(
@@ -40,7 +41,7 @@ def full_record() -> r.Record:
         ),
         moments=(
             r.Moment(moment=0, kind="after-statement", time_ns=1, site=0, module_call=0),
-            r.Moment(moment=1, kind="end", time_ns=2, autocast="cpu bfloat16"),
+            r.Moment(moment=1, kind="end", time_ns=2, autocast="cpu bfloat16", stack=1),
         ),
         tensors=(
             r.Tensor(
@@ -85,7 +86,7 @@ def full_record() -> r.Record:
             ),
         ),
         optimizer_events=(
-            r.OptimizerEvent(n=0, optimizer=0, kind="step", moment=1, site=0),
+            r.OptimizerEvent(n=0, optimizer=0, kind="step", moment=1, site=0, unchanged=(0,)),
             r.OptimizerEvent(
                 n=1, optimizer=None, kind="clip_grad_norm", moment=1, limit=1.0, norm_type=float("inf"),
                 total_norm=float("nan"), learning_rates=(0.1,), found_inf=False,
@@ -123,7 +124,7 @@ def full_record() -> r.Record:
             r.WatchedCall(
                 n=0, function="torch.nn.functional.softmax", moment=1, site=0, module_call=0,
                 arguments={"dim": 1, "p": 0.5, "inplace": False, "dtype": None, "mode": "'mean'"},
-                inputs=(r.Passed(name="input", tensor=0), r.Passed(name="weight", tensor=None)), outputs=(3,),
+                inputs=(r.TensorArgument(name="input", tensor=0), r.TensorArgument(name="weight", tensor=None)), outputs=(3,),
             ),
         ),
         operations=(

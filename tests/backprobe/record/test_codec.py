@@ -24,9 +24,9 @@ def read(data: bytes, **caps: int) -> r.Record | None:
     return reader.record()
 
 
-def same(one: r.Record | None, other: r.Record) -> bool:
+def same(record: r.Record | None, other: r.Record) -> bool:
     """Equal, NaN included: compared as bytes."""
-    return one is not None and r.dumps(one) == r.dumps(other)
+    return record is not None and r.dumps(record) == r.dumps(other)
 
 
 def test_a_record_with_every_table_comes_back_as_it_was() -> None:
@@ -44,7 +44,7 @@ def test_a_stream_may_come_in_pieces_of_any_size(cuts: list[int]) -> None:
     for start, end in itertools.pairwise(edges):
         reader.feed(STREAM[start:end])
     assert same(reader.record(), full_record())
-    assert reader.ended
+    assert reader.has_ended
 
 
 def test_a_stream_cut_at_any_byte_leaves_a_valid_record_of_what_came() -> None:

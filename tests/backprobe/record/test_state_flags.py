@@ -24,5 +24,5 @@ def test_the_bits_are_those_of_stored_records(name: str, bit: int):
 
 
 def test_a_filter_gives_what_was_asked_only():
-    assert FlagsOrNone().given == {}
-    assert FlagsOrNone(is_leaf=False, retains_grad=True).given == {"is_leaf": False, "retains_grad": True}
+    assert FlagsOrNone().known_flags == {}
+    assert FlagsOrNone(is_leaf=False, retains_grad=True).known_flags == {"is_leaf": False, "retains_grad": True}

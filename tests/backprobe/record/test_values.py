@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from backprobe.record import SmallValue, flat, itemsize, nested
+from backprobe.record import SmallValue, flat, itemsize, nest_elements
 
 
 def value(dtype: str, shape: tuple[int, ...], elements: bytes) -> SmallValue:
@@ -35,9 +35,9 @@ def test_elements_become_numbers(dtype: str, elements: bytes, numbers: list[obje
 
 def test_numbers_nest_in_the_tensors_shape() -> None:
     four = struct.pack("<4f", 1, 2, 3, 4)
-    assert nested(value("float32", (2, 2), four)) == [[1.0, 2.0], [3.0, 4.0]]
-    assert nested(value("float32", (), four[:4])) == 1.0
-    assert nested(value("float32", (2, 0), b"")) == [[], []]
+    assert nest_elements(value("float32", (2, 2), four)) == [[1.0, 2.0], [3.0, 4.0]]
+    assert nest_elements(value("float32", (), four[:4])) == 1.0
+    assert nest_elements(value("float32", (2, 0), b"")) == [[], []]
 
 
 def test_a_dtype_whose_elements_are_not_kept_has_no_size() -> None:

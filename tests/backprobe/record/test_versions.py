@@ -13,7 +13,7 @@ import pytest
 
 from backprobe import record as r
 from backprobe.record.encoding.codec import MAGIC
-from backprobe.record.encoding.versions import OLDEST, since, upgraded
+from backprobe.record.encoding.versions import OLDEST, since, upgrade_header
 from tests.backprobe.record.rows import HEADER
 
 VERSIONS = Path(__file__).parent / "versions"
@@ -61,6 +61,13 @@ def test_a_record_of_version_3_is_read_and_has_no_check_of_gradients() -> None:
     assert record.gradient_checks == ()
 
 
+def test_a_record_of_version_4_is_read_and_has_no_stacks() -> None:
+    record = r.loads((VERSIONS / "version_4.bprec").read_bytes())
+    assert (record.header.schema_version, record.header.first_version) == (r.SCHEMA_VERSION, 4)
+    assert record.stacks == ()
+    assert {row.stack for row in record.moments} == {None}
+
+
 def test_a_record_of_version_1_is_written_again_as_this_version() -> None:
     record = r.loads(OLD.read_bytes())
     again = r.loads(r.dumps(record))
@@ -85,11 +92,11 @@ def test_the_history_knows_which_fields_version_1_had() -> None:
 @pytest.mark.parametrize("version", [r.SCHEMA_VERSION + 1, 2**40])
 def test_a_newer_version_is_refused_with_what_to_do(version: int) -> None:
     with pytest.raises(r.BadRecord, match=rf"version {version}; .* 1 to {r.SCHEMA_VERSION}: upgrade it") as refused:
-        upgraded(msgspec.structs.replace(HEADER, schema_version=version))
+        upgrade_header(msgspec.structs.replace(HEADER, schema_version=version))
     assert refused.value.code == "unknown-version"
     assert "\n" not in str(refused.value)
 
 
 def test_no_version_at_all_is_refused() -> None:
     with pytest.raises(r.BadRecord, match="schema version 0"):
-        upgraded(msgspec.structs.replace(HEADER, schema_version=0))
+        upgrade_header(msgspec.structs.replace(HEADER, schema_version=0))

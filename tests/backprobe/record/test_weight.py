@@ -94,7 +94,7 @@ def test_no_struct_within_a_row_takes_more_of_memory_for_a_byte_than_the_bound_s
             assert not inner or kind.cls.__basicsize__ + beside <= MOST_PER_WIRE_BYTE * least_wire
             todo += [(field.type, True) for field in kind.fields]
         elif isinstance(kind, UnionType):
-            todo += [(one, inner) for one in kind.types]
+            todo += [(type_, inner) for type_ in kind.types]
         elif isinstance(kind, VarTupleType):
             assert not isinstance(kind.item_type, VarTupleType | DictType)
             todo.append((kind.item_type, inner))

@@ -4,7 +4,7 @@ usage: python tests/backprobe/record/versions/made_by.py VERSION
 
 Each file was written once, by the last commit that wrote its version, and is never written again; version 1 by
 `made_by.py 1` at commit a9ff8f2, version 2 by `made_by.py 2` at commit 6bd7c0e,
-version 3 by `made_by.py 3` at commit f39e4621.
+version 3 by `made_by.py 3` at commit f39e4621, version 4 by `made_by.py 4` at commit 7c00c7ec.
 """
 
 import sys
