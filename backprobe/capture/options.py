@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from backprobe.record.processes import Family
 from backprobe.record.record import Entry, Tier
+from backprobe.tiers import GradientCheckMode
 
 PARTS_OF_A_DECADE: Final = (1, 2, 5)
 
@@ -73,11 +74,11 @@ class Options:
         every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
         histograms: At each step taken in full, how many elements of each parameter and gradient are of which size.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
-        check: Compare the gradients that the first and the third step use with the derivative of their loss.
+        check: Whether the gradients that the first and the third step use are compared with the derivative of the loss.
         around: Entered around the program, with its recorder; for the second run of the deep tier.
         family: Where the records of child processes go; None: they are not followed.
         overlay: Texts that stand for files of the program in this run, by resolved path. No file is written, and
-            processes that the program starts anew read the disk.
+            processes that the program starts again read the disk.
     """
 
     tier: Tier = "full"
@@ -88,7 +89,7 @@ class Options:
     histograms: bool = False
     seed: int | None = None
     caps: Caps = field(default_factory=Caps)
-    check: bool = False
+    check: GradientCheckMode = "off"
     around: Callable[[Any], AbstractContextManager[Any]] | None = None
     family: Family | None = None
     overlay: Mapping[str, str] = field(default_factory=dict[str, str])

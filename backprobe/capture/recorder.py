@@ -24,31 +24,33 @@ from backprobe.capture.tracking.graph.saved_tensors import SavedTensors
 from backprobe.capture.tracking.moments import Moments
 from backprobe.capture.tracking.sampler import Sampler
 from backprobe.capture.tracking.shown_warnings import Warnings
+from backprobe.capture.tracking.stacks import Stacks
 from backprobe.capture.tracking.statements import Statements
 from backprobe.capture.tracking.tensors.bindings import Names
 from backprobe.capture.tracking.tensors.operations import Operations
 from backprobe.capture.tracking.tensors.snapshots import States
-from backprobe.capture.tracking.tensors.tensor_registry import Known, Tensors
+from backprobe.capture.tracking.tensors.tensor_registry import Tensors, TrackedTensor
 from backprobe.capture.tracking.timeline import Threads, Timeline
 from backprobe.capture.tracking.training.modules import Modules
 from backprobe.capture.tracking.training.optimizers import Optimizers
 from backprobe.record import GradRead
 
 
-class Recorder:
-    """What the taps of one run feed."""
+class CaptureSession:
+    """The capture of one run: everything that its taps share."""
 
     def __init__(self, options: Options, sink: Sink, sites: type[Sites] = Sites) -> None:
         self.options = options
         self.writer = Writer(options.caps, sink)
         self.sites = sites(self.writer)
         self.guard = Guard(self.sites.is_user_file)
-        self.threads = native.chosen(Threads)(self.writer)
-        self.moments = native.chosen(Moments)(self.writer, self.threads)
+        self.threads = native.choose_class(Threads)(self.writer)
+        stacks = native.choose_class(Stacks)(self.writer, self.sites)
+        self.moments = native.choose_class(Moments)(self.writer, self.threads, stacks)
         self.nodes = native.chosen_beside("States", Nodes)(self.writer, self.threads, self.moments, stack.own_budget())
-        self.tensors = native.chosen(Tensors)(self.writer, self.moments, options)
-        self.states = native.chosen(States)(self.writer, self.moments, self.tensors, self.nodes, options)
-        self.names = native.chosen(Names)(self.writer, self.moments, options)
+        self.tensors = native.choose_class(Tensors)(self.writer, self.moments, options)
+        self.states = native.choose_class(States)(self.writer, self.moments, self.tensors, self.nodes, options)
+        self.names = native.choose_class(Names)(self.writer, self.moments, options)
         self.saved = native.chosen_beside("States", SavedTensors)(self.writer, self.tensors)
         self.nodes.saved, self.nodes.see = self.saved, self.see
         self.failures = Failures(self)
@@ -61,12 +63,12 @@ class Recorder:
         self.was_left_to = False
         self._nones: dict[int, int] = {}
         self.operations = Operations(self)
-        self.statements = native.chosen(Statements)(self)
+        self.statements = native.choose_class(Statements)(self)
 
     # ---- what rare taps call
 
     def caught(self) -> None:
-        """An `except` block begins: which statement issued the last numbers is not known."""
+        """Note that an `except` block begins: which statement issued the last numbers is unknown."""
         if self.sampler.detail:
             self.threads.here().close(None)
             self.operations.given_up()
@@ -97,7 +99,7 @@ class Recorder:
     def none_read(self, site: int) -> None:
         """`.grad` was read in a step that is not taken in full, and was None."""
         base, facts = self.calls.light.take_base(site), self.sites.facts[site]
-        if base is None or self.writer.closed:
+        if base is None or self.writer.is_closed:
             return
         facts.times += 1
         if not self._is_kept_read(facts, was_none=True):
@@ -112,7 +114,7 @@ class Recorder:
         self.moments.close_statement()
 
     def _is_kept_read(self, facts: SiteFacts, *, was_none: bool) -> bool:
-        """Reads thin out as a statement does; those that use a None have a count of their own."""
+        """Thin out reads as a statement's are; those that use a None have a separate count."""
         most = self.options.caps.site_times
         if not was_none or facts.how == "tested":
             return is_kept(facts.times, most)
@@ -127,10 +129,10 @@ class Recorder:
         )
 
     def finish(self) -> None:
-        """The program ended: the last state of everything, and what its graphs still hold."""
+        """Record the last state of everything at the program's end, and what its graphs still hold."""
         site = None
         for _ in range(self.guard.without_room):
-            self.writer.cut("statements near the recursion limit", "there were too few frames left for a body of ours")
+            self.writer.cut("statements near the recursion limit", "there were too few frames left for Backprobe")
         self.sampler.finish()
         self.threads.here().close(site)
         self.moments.close_statement()
@@ -152,7 +154,7 @@ class Recorder:
 
     # ---- what the parts share
 
-    def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
+    def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> TrackedTensor | None:
         """Meet a tensor and look at its state."""
         return self.statements.see(tensor, site, how)
 
@@ -160,8 +162,8 @@ class Recorder:
         """Compare every live tensor with its last state."""
         self.statements.look_at_all(cause, leaves_only=leaves_only)
 
-    def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
-        """Compare one tensor with its last state; an error of ours costs what it would have told, not the others."""
+    def look(self, known: TrackedTensor, tensor: torch.Tensor, cause: Cause) -> None:
+        """Compare one tensor with its last state; an internal error costs this comparison, not the others."""
         self.statements.look(known, tensor, cause)
 
     @property
@@ -174,7 +176,7 @@ class Recorder:
         self.statements.bury()
 
     def calling_site(self, depth: int = 1) -> int | None:
-        """The statement of the user's innermost frame: frames of ours and of libraries are passed over, not counted.
+        """Return the statement of the user's innermost frame. Frames of Backprobe and of libraries are skipped.
 
         Args:
             depth: Frames to leave out first, where the innermost one of the user's is not meant.
@@ -188,9 +190,9 @@ class Recorder:
         return None
 
     def is_users_frame(self, depth: int) -> bool:
-        """The frame so many up is the user's."""
+        """Return whether the frame at this depth is the user's."""
         return self.sites.is_user_file(sys._getframe(depth).f_code.co_filename)
 
     def timeline(self) -> Timeline:
-        """This thread's timeline."""
+        """Return this thread's timeline."""
         return self.threads.here()

@@ -4,7 +4,7 @@
     python -m tests.gpu --parts capture,waits                some parts
     python -m tests.gpu --small --together                   few repetitions, in this process: what `make test` runs
 
-Each part has a process of its own and a limit in seconds; all of them together have one as well. A part that does not
+Each part has a separate process and a limit in seconds; all of them together have one as well. A part that does not
 end is a failure. The exit code is 0 if no check failed, 1 if one did, 2 if there is nothing to run on.
 """
 
@@ -34,10 +34,10 @@ MOST_SECONDS = 465.0
 
 def prove(part: Part, place: Place) -> list[Row]:
     """The rows of a part, each told as it comes."""
-    return [_told(row) for row in part.prove(place)]
+    return [_print_row(row) for row in part.prove(place)]
 
 
-def _told(row: Row) -> Row:
+def _print_row(row: Row) -> Row:
     print(f"  {row.outcome:<9} {row.what}{': ' if row.note else ''}{row.note}", flush=True)
     return row
 
@@ -58,10 +58,10 @@ def prove_apart(part: Part, place: Place, seconds: float) -> list[Row]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.wait()
-            return [_told(Row(what=part.name, outcome="failed", note=f"did not end within {seconds:.0f} s"))]
+            return [_print_row(Row(what=part.name, outcome="failed", note=f"did not end within {seconds:.0f} s"))]
         if not path.exists():
             ended = f"its process ended with {process.returncode}"
-            return [_told(Row(what=part.name, outcome="failed", note=ended))]
+            return [_print_row(Row(what=part.name, outcome="failed", note=ended))]
         return [Row(**row) for row in json.loads(path.read_text())[part.name]["rows"]]
 
 
@@ -86,7 +86,7 @@ def main() -> int:
         return 2
     if not place.is_cuda:
         with contextlib.suppress(NotHere):
-            waits.held()  # before the first backward call: autograd counts the kinds of devices once in a process
+            waits.hold_device()  # before the first backward call: autograd counts the kinds of devices once in a process
     began = time.monotonic()
     found: dict[str, tuple[float, list[Row]]] = {}
     inner = os.environ.get(SECONDS_LEFT) is not None  # it is one part's process: the outer one tells the rest

@@ -29,7 +29,7 @@ def prove(place: Place) -> Iterator[Row]:
 
 
 def _check(place: Place, name: str, program: Program) -> str:
-    source = program.on(place)
+    source = program.text_for(place)
     plain, record, said = printed(source), *recorded(source)
     expect(said == plain, f"it prints {said!r}, and {plain!r} without capture")
     if place.is_cuda:
@@ -63,7 +63,7 @@ def recorded(source: str) -> tuple[Record, str]:
     return record, out.getvalue()
 
 
-def named(record: Record, name: str) -> Any:
+def tensor_named(record: Record, name: str) -> Any:
     """The tensor that a name held last."""
     bound = [row for row in record.bindings if row.name == name]
     expect(bound, f"nothing was bound to {name}")
@@ -72,7 +72,7 @@ def named(record: Record, name: str) -> Any:
 
 def states(record: Record, name: str) -> list[Any]:
     """The snapshots of the tensor that a name held last."""
-    number = named(record, name).tensor
+    number = tensor_named(record, name).tensor
     return [row for row in record.snapshots if row.tensor == number]
 
 
@@ -81,11 +81,11 @@ def _flags(_: Place, record: Record, __: str) -> str:
     expect((w.is_leaf, w.requires_grad, w.grad) == (True, True, "present"), f"w is {w}")
     expect((b.is_leaf, b.grad_fn, b.retains_grad) == (False, "MulBackward0", True), f"b is {b}")
     expect((c.is_leaf, c.requires_grad) == (True, False), f"c is {c}")
-    return f"w of {named(record, 'w').device}"
+    return f"w of {tensor_named(record, 'w').device}"
 
 
 def _reasons(_: Place, record: Record, __: str) -> str:
-    x = named(record, "x")
+    x = tensor_named(record, "x")
     expect(x.created_how == "ToCopyBackward0", f"x came from {x.created_how}")
     expect(states(record, "x")[-1].grad == "not-read", "`.grad` of a copy was read by us")
     read = [row.was_none for row in record.grad_reads if row.tensor == x.tensor]
@@ -94,7 +94,7 @@ def _reasons(_: Place, record: Record, __: str) -> str:
 
 
 def _in_place(_: Place, record: Record, __: str) -> str:
-    changed = [row for row in record.inplace_events if row.tensor == named(record, "w").tensor]
+    changed = [row for row in record.inplace_events if row.tensor == tensor_named(record, "w").tensor]
     expect(len(changed) == 2, f"{len(changed)} changes of w")
     raised = [row for row in record.raised if row.caught]
     expect([row.family for row in raised] == ["changed-in-place"], f"raised: {[row.family for row in raised]}")
@@ -111,7 +111,7 @@ def _retention(_: Place, record: Record, __: str) -> str:
 
 
 def _moved(_: Place, record: Record, __: str) -> str:
-    expect(named(record, "back").device == "cpu", f"back is on {named(record, 'back').device}")
+    expect(tensor_named(record, "back").device == "cpu", f"back is on {tensor_named(record, 'back').device}")
     expect(any(row.kind == "populate" for row in record.leaf_grads), "the gradient did not reach the leaf")
     return "the gradient went back over the copy"
 
@@ -126,7 +126,7 @@ def _same_gradient(_: Place, record: Record, __: str) -> str:
 def _autocast(place: Place, record: Record, __: str) -> str:
     told = {row.autocast for row in record.moments if row.autocast}
     expect(any(place.device in text and "bfloat16" in text for text in told), f"moments say {told}")
-    expect(named(record, "y").dtype == "bfloat16", f"y is {named(record, 'y').dtype}")
+    expect(tensor_named(record, "y").dtype == "bfloat16", f"y is {tensor_named(record, 'y').dtype}")
     return ""
 
 

@@ -36,7 +36,7 @@ WANTED: Final = (
 """What the parts import; what these need in turn is read from their wheels."""
 
 RIVALS: Final = ("torchlens",)
-"""Measured beside us: what they need and constraints.txt has not is told and left out. wandb alone has 20 MB: not carried."""
+"""Measured beside us: what they need and constraints.txt has not is left out. wandb alone has 20 MB: not carried."""
 
 LEFT_OUT: Final = frozenset({"torch", "triton", "torchvision", "networkx", "sympy", "mpmath", "fsspec", "filelock"})
 """Not carried: torch and what comes with it."""
@@ -112,9 +112,9 @@ def unfit(path: Path) -> str | None:
     if found is None:
         return f"{path.name} is not named like a wheel"
     python, abi, platform = found.group(3, 4, 5)
-    fits_python = any(one in ("py3", "py2.py3", "cp312") or abi == "abi3" for one in (python, *python.split(".")))
-    fits_abi = any(one in ("cp312", "abi3", "none") for one in abi.split("."))
-    fits_platform = platform == "any" or any(one in PLATFORMS for one in platform.split("."))
+    fits_python = any(tag in ("py3", "py2.py3", "cp312") or abi == "abi3" for tag in (python, *python.split(".")))
+    fits_abi = any(tag in ("cp312", "abi3", "none") for tag in abi.split("."))
+    fits_platform = platform == "any" or any(tag in PLATFORMS for tag in platform.split("."))
     return None if fits_python and fits_abi and fits_platform else f"{path.name} is for another Python or machine"
 
 

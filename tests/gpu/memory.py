@@ -55,7 +55,7 @@ def _runs(place: Place, found: dict[str, Any]) -> str:
     text = PROGRAM.replace("DEVICE", repr(place.device)).replace("WIDTH", str(width)).replace("WANTED", str(wanted))
     with contextlib.redirect_stderr(io.StringIO()):
         record = run_source(text)
-    expect(record.end is not None and record.end.own_errors == 0, f"errors of ours: {record.end}")
+    expect(record.end is not None and record.end.own_errors == 0, f"internal errors: {record.end}")
     raised = record.raised[-1]
     expect(raised.family == "out-of-memory", f"it raised {raised.type}: {raised.message[:200]}")
     found["record"], found["bytes"] = record, width * 4
@@ -64,7 +64,7 @@ def _runs(place: Place, found: dict[str, Any]) -> str:
 
 def _finding(found: dict[str, Any]) -> Any:
     record: Record = found["record"]
-    findings = [one for one in judge(record).findings if one.rule.name == "out-of-memory"]
+    findings = [finding for finding in judge(record).findings if finding.rule.name == "out-of-memory"]
     expect(len(findings) == 1, f"{len(findings)} findings of out-of-memory")
     return findings[0]
 
@@ -78,7 +78,7 @@ def _stands(found: dict[str, Any]) -> str:
 def _names(found: dict[str, Any]) -> str:
     finding = _finding(found)
     held = finding.evidence["held_bytes"]
-    expect(held >= 5 * found["bytes"], f"{held} bytes are told of; w and four results take {5 * found['bytes']}")
+    expect(held >= 5 * found["bytes"], f"{held} bytes are reported; w and four results take {5 * found['bytes']}")
     expect("`y`" in finding.message and "`w`" in finding.message, finding.message)
     return finding.message.splitlines()[1]
 

@@ -46,7 +46,7 @@ def brought(tensor: torch.Tensor) -> Statistics | None:
 
 
 def compare(tensor: torch.Tensor) -> None:
-    """What comes of a tensor is what a CPU says of the same elements."""
+    """The numbers of a tensor are what a CPU says of the same elements."""
     ours, theirs = brought(tensor), statistics(tensor.cpu(), Caps())
     if ours is None or theirs is None:
         expect(ours is None and (theirs is None or not tensor.numel()), f"{ours} beside {theirs}")
@@ -55,12 +55,14 @@ def compare(tensor: torch.Tensor) -> None:
     for name in exact:
         expect(getattr(ours, name) == getattr(theirs, name), f"{name}: {ours} beside {theirs}")
     for name in ("norm", "sum", "min", "max"):
-        one, other = getattr(ours, name), getattr(theirs, name)
-        if one is None:
+        first, other = getattr(ours, name), getattr(theirs, name)
+        if first is None:
             expect(ours.nan > 0 and name in ("min", "max"), f"{name} is missing: {ours}")
             continue
-        same = math.isnan(one) and math.isnan(other)
-        expect(same or one == other or math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-4), f"{ours} beside {theirs}")
+        same = math.isnan(first) and math.isnan(other)
+        expect(
+            same or first == other or math.isclose(first, other, rel_tol=1e-5, abs_tol=1e-4), f"{ours} beside {theirs}"
+        )
 
 
 def _dtype(place: Place, dtype: torch.dtype) -> str:

@@ -17,8 +17,8 @@ from typing import Final
 import torch
 
 from tests.gpu.place import Place, Row, expect, rows
-from tests.gpu.waits import held
-from tests.oracle.campaign import drawn, found_in, warmed
+from tests.gpu.waits import hold_device
+from tests.oracle.campaign import draw_programs, found_in, warmed
 from tests.support import held_device
 
 FIRST: Final = 4200
@@ -45,14 +45,16 @@ def _checks(place: Place) -> Iterator[tuple[str, Callable[[], str]]]:
 
 def _agree(place: Place, count: int) -> str:
     jobs = 1 if place.small else min(MOST_PROCESSES, os.cpu_count() or 1)
-    programs = [text for text in drawn(FIRST, 2 * count + 30) if not any(word in text for word in UNSEEN)][:count]
+    programs = [text for text in draw_programs(FIRST, 2 * count + 30) if not any(word in text for word in UNSEEN)][
+        :count
+    ]
     expect(len(programs) == count, f"only {len(programs)} programs were drawn")
     differ: dict[str, list[str]] = {}
     if not place.is_cuda:
-        held()
+        hold_device()
     with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=warmed_on, initargs=(place,)) as pool:
         for text, told in zip(programs, pool.map(differences_of, programs, chunksize=5), strict=True):
-            found = told if place.is_cuda else [one for one in told if not one.startswith(LATE)]
+            found = told if place.is_cuda else [row for row in told if not row.startswith(LATE)]
             differ |= {text: found} if found else {}
         pool.shutdown()
     everywhere = {text for text in differ if found_in(text, "full")}
@@ -65,7 +67,7 @@ def _agree(place: Place, count: int) -> str:
 def warmed_on(place: Place) -> None:
     """Make a process ready to record programs whose default device is this one."""
     if not place.is_cuda:
-        held()
+        hold_device()
     torch.set_default_device(place.device if place.is_cuda else held_device.NAME)
     warmed()
 

@@ -169,7 +169,7 @@ def _work(model: str, mode: str, device: str) -> None:
 
     end = run_path(TRAIN, [model, mode, device], options(mode), pace.outlet.write)
     if end.own_errors:
-        sys.exit(f"{end.own_errors} errors of ours, the first: {end.own_error}")
+        sys.exit(f"{end.own_errors} internal errors, the first: {end.own_error}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where the GPU's checks run: on CUDA, or on what stands in for it; and what one of them found."""
+"""Where the GPU's checks run: on CUDA, or on the stand-in for it; and what one of them found."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Row:
     """What one check found.
 
     Attributes:
-        note: A figure, the reason of a failure, or what ran on the stand-in where CUDA has something of its own.
+        note: A figure, the reason of a failure, or what ran on the stand-in where CUDA has something else.
     """
 
     what: str

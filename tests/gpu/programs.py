@@ -20,13 +20,13 @@ class Program:
     """A program for both places.
 
     Attributes:
-        instead: What the stand-in runs where CUDA has something of its own; empty: the same.
+        instead: What the stand-in runs where CUDA has something else; empty: the same.
     """
 
     text: str
     instead: str = ""
 
-    def on(self, place: Place) -> str:
+    def text_for(self, place: Place) -> str:
         """Its text for a place."""
         chosen = _CHOICE.sub(lambda found: found[1 if place.is_cuda else 2], textwrap.dedent(self.text))
         compiler = "inductor" if place.is_cuda else "aot_eager"

@@ -23,7 +23,7 @@ SNIPPETS: Final = {
     "s000_cuda_leaf.py": ("s000_cuda_leaf_cuda.py", 1),
     "s003_full_simple.py": ("s003_full_simple_cuda.py", 0),
 }
-"""The snippets by their twin, and how many lines earlier a statement stands in them."""
+"""The snippets by their twin, and how many lines earlier a statement is there."""
 
 
 def prove(place: Place) -> Iterator[Row]:

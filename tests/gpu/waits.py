@@ -58,7 +58,7 @@ def source(place: Place, steps: int, layers: int = 2) -> str:
     return TRAINING.replace("DEVICE", repr(device)).replace("STEPS", str(steps)).replace("LAYERS", str(layers))
 
 
-def counted(place: Place, text: str, options: Options) -> tuple[int, Record]:
+def count_waits(place: Place, text: str, options: Options) -> tuple[int, Record]:
     """How often a captured program waits for the device, and its record."""
     records: list[Record] = []
     waited = waits_of(place, lambda: records.append(run_source(text, options=options)))
@@ -68,7 +68,7 @@ def counted(place: Place, text: str, options: Options) -> tuple[int, Record]:
 def waits_of(place: Place, work: Callable[[], object]) -> int:
     """How often a piece of work waits for the device."""
     if not place.is_cuda:
-        held()
+        hold_device()
         held_device.counts.clear()
         work()
         return held_device.waits()
@@ -80,10 +80,10 @@ def waits_of(place: Place, work: Callable[[], object]) -> int:
             work()
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    return sum("synchronizing CUDA operation" in str(one.message) for one in seen)
+    return sum("synchronizing CUDA operation" in str(warning.message) for warning in seen)
 
 
-def held() -> None:
+def hold_device() -> None:
     """Make the device in Python known.
 
     Raises:
@@ -96,14 +96,14 @@ def held() -> None:
 
 
 def _sound(record: Record) -> Record:
-    expect(record.end is not None and record.end.own_errors == 0, f"errors of ours: {record.end}")
+    expect(record.end is not None and record.end.own_errors == 0, f"internal errors: {record.end}")
     expect(record.end is not None and record.end.exception is None, f"the program raised {record.raised}")
     return record
 
 
 def _a_step(place: Place, options: Options, most: int) -> str:
-    few, _ = counted(place, source(place, 4), options)
-    many, _ = counted(place, source(place, 14), options)
+    few, _ = count_waits(place, source(place, 4), options)
+    many, _ = count_waits(place, source(place, 14), options)
     expect(many - few <= 10 * most, f"{many - few} waits in ten steps")
     return f"{(many - few) / 10:.1f} a step"
 
@@ -111,14 +111,14 @@ def _a_step(place: Place, options: Options, most: int) -> str:
 def _more_tensors(place: Place) -> str:
     texts = [source(place, 6, layers) for layers in (1, 12)]
     plain = [waits_of(place, partial(_plain, text)) for text in texts]  # each parameter's copy to the device is one
-    found = [counted(place, text, Options(every=1))[0] for text in texts]
+    found = [count_waits(place, text, Options(every=1))[0] for text in texts]
     more = [captured - own for captured, own in zip(found, plain, strict=True)]
     expect(more[0] == more[1], f"{found[0]} waits with 1 layer, {found[1]} with 12; {plain[0]} and {plain[1]} plain")
     return f"{more[0]} waits more than plain of a run with 1 layer ({plain[0]} plain) and with 12 ({plain[1]} plain)"
 
 
 def _arrived(place: Place) -> str:
-    _, record = counted(place, source(place, 3), Options(every=1))
+    _, record = count_waits(place, source(place, 3), Options(every=1))
     steps = record.steps
     expect(all(row.loss is not None and row.grad_norm is not None for row in steps), f"{steps}")
     missing = [row for row in record.node_passes if row.position is not None and row.grad_output is None]

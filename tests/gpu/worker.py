@@ -53,10 +53,10 @@ def _checks(place: Place, stack: Stack) -> Iterator[tuple[str, Callable[[], str]
     ran: dict[str, str] = {}
     yield "a worker of the queue beats", partial(_beats, place, stack)
     yield "a run is claimed, runs by itself, and succeeds", partial(_succeeds, place, stack, ran)
-    yield "its record is stored, with findings", partial(_stored, place, stack, ran)
+    yield "its record is stored, with findings", partial(_check_stored, place, stack, ran)
     yield "its page is served", partial(_page, place, stack, ran)
     yield "a program that is wrong fails, and the rule says why", partial(_fails, place, stack)
-    yield "the worker ends when it is told to", partial(_ends, stack)
+    yield "the worker ends when it is asked to", partial(_ends, stack)
 
 
 def _beats(place: Place, stack: Stack) -> str:
@@ -71,7 +71,7 @@ def _beats(place: Place, stack: Stack) -> str:
     def beaten() -> Any:
         expect(stack.processes.started[0].poll() is None, f"the worker has ended: {stack.log()[-2000:]}")
         with stack.database.read() as transaction:
-            return next((one for one in workers.live(transaction) if one.devices), None)
+            return next((row for row in workers.live(transaction) if row.devices), None)
 
     node = stack.wait(beaten, "a worker with devices beats", START_SECONDS)
     return f"devices {', '.join(node.devices)}"
@@ -80,7 +80,7 @@ def _beats(place: Place, stack: Stack) -> str:
 def _ran(place: Place, stack: Stack, program: str) -> Any:
     expect(stack.processes.started[0].poll() is None, "there is no worker")
     public_id = stack.submit(program.replace("DEVICE", repr(place.device)), queue="gpu", min_isolation="none")
-    return stack.ended(public_id, RUN_SECONDS)
+    return stack.wait_for_end(public_id, RUN_SECONDS)
 
 
 def _succeeds(place: Place, stack: Stack, ran: dict[str, str]) -> str:
@@ -95,7 +95,7 @@ def _good(ran: dict[str, str]) -> str:
     return ran["good"]
 
 
-def _stored(place: Place, stack: Stack, ran: dict[str, str]) -> str:
+def _check_stored(place: Place, stack: Stack, ran: dict[str, str]) -> str:
     from store.records.reader import load_record
 
     run = stack.run(_good(ran))
@@ -110,12 +110,12 @@ def _stored(place: Place, stack: Stack, ran: dict[str, str]) -> str:
 
 
 def _page(place: Place, stack: Stack, ran: dict[str, str]) -> str:
-    text = _shown(stack, _good(ran), "needless-retain-graph")
+    text = _check_page(stack, _good(ran), "needless-retain-graph")
     expect(f"device {place.device}" in text, "the page does not show what the program printed")
     return f"{len(text)} characters, with what it printed and the finding needless-retain-graph"
 
 
-def _shown(stack: Stack, public_id: str, finding: str) -> str:
+def _check_page(stack: Stack, public_id: str, finding: str) -> str:
     """The page of a run, which must name a finding."""
     from service.app import create_app
     from service.settings import Settings
@@ -130,7 +130,7 @@ def _shown(stack: Stack, public_id: str, finding: str) -> str:
 def _fails(place: Place, stack: Stack) -> str:
     run = _ran(place, stack, BROKEN)
     expect(run.status == "failed", f"{run.status}: {run.error}")
-    _shown(stack, run.id, "second-backward-freed-graph")
+    _check_page(stack, run.id, "second-backward-freed-graph")
     return "second-backward-freed-graph"
 
 

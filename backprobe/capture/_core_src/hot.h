@@ -10,6 +10,7 @@
 
 /* The tables whose rows the core writes itself (ROWS in row_buffer.c names their fields). */
 enum {
+    BP_STACKS,
     BP_MODULE_CALLS,
     BP_MOMENTS,
     BP_TENSORS,

@@ -33,7 +33,7 @@ _WORDS: Final = re.compile(
 
 
 def is_plain(text: str) -> bool:
-    """A program that may run where others ran, and after which others may run if the state of the process says so."""
+    """Return whether a program may share a process with others, if the state of the process says so afterwards."""
     if _WORDS.search(text):
         return False
     try:
@@ -45,7 +45,7 @@ def is_plain(text: str) -> bool:
         if isinstance(node, ast.Import | ast.ImportFrom):
             if not _may_import(node):
                 return False
-            imported.update(one.asname or one.name.split(".")[0] for one in node.names)
+            imported.update(name.asname or name.name.split(".")[0] for name in node.names)
     return not any(
         isinstance(node, ast.Attribute | ast.Subscript)
         and not isinstance(node.ctx, ast.Load)
@@ -56,12 +56,12 @@ def is_plain(text: str) -> bool:
 
 def _may_import(node: ast.Import | ast.ImportFrom) -> bool:
     if isinstance(node, ast.Import):
-        return all(one.name.split(".")[0] in _IMPORTS for one in node.names)
+        return all(name.name.split(".")[0] in _IMPORTS for name in node.names)
     return node.level == 0 and (node.module or "").split(".")[0] in _IMPORTS
 
 
 def _root(node: ast.expr) -> str | None:
-    """The name that an expression of attributes, elements and calls begins with."""
+    """Return the name that an expression of attributes, elements and calls begins with."""
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value

@@ -23,7 +23,7 @@ class State:
 
     def __init__(self) -> None:
         self._random = _random_states()
-        self._seen = _seen()
+        self._seen = _read_state()
 
     def holds(self) -> bool:
         """Nothing is left of the program that ran since, as far as can be seen."""
@@ -33,7 +33,7 @@ class State:
         random.setstate(python_state)
         if numpy_state is not None:
             sys.modules["numpy"].random.set_state(numpy_state)
-        return _seen() == self._seen
+        return _read_state() == self._seen
 
 
 def _random_states() -> tuple[torch.Tensor, Any, Any]:
@@ -41,7 +41,7 @@ def _random_states() -> tuple[torch.Tensor, Any, Any]:
     return torch.get_rng_state(), random.getstate(), None if numpy is None else numpy.random.get_state()
 
 
-def _seen() -> tuple[object, ...]:
+def _read_state() -> tuple[object, ...]:
     return (*_of_python(), *_of_torch())
 
 
@@ -51,7 +51,7 @@ def _of_python() -> tuple[object, ...]:
         threading.active_count(),
         _has_children(),
         os.getcwd(),
-        [signal.getsignal(one) for one in range(1, signal.NSIG)],
+        [signal.getsignal(signal_number) for signal_number in range(1, signal.NSIG)],
         list(sys.path),
         list(sys.meta_path),
         sys.getrecursionlimit(),
@@ -79,7 +79,7 @@ def _of_torch() -> tuple[object, ...]:
         torch._C._len_torch_function_stack(),
         torch._C._len_torch_dispatch_stack(),
         hooks,
-        [tuple(map(id, vars(one).values())) for one in _CLASSES],
+        [tuple(map(id, vars(class_).values())) for class_ in _CLASSES],
     )
 
 

@@ -6,7 +6,7 @@ takes 40 ms of processor time where the program takes 12. So a fork that a progr
 1. Programs share a fork only if their text is plain (`plain_programs`).
 2. A fork that its program left otherwise than it had found it (`process_state`), that it exited, or that a warning was
    printed in, ends with that program: torch gives many a warning once in a process.
-3. A program that ended its shared fork, by a signal or its own exit, is run again in one of its own, and that counts.
+3. A program that ended its shared fork, by a signal or its own exit, is run again in a fresh fork, and that counts.
 4. A shared record differs from a lone one in times and in the numbers that autograd counts from the process's start.
 """
 
@@ -41,7 +41,7 @@ class _Fork:
         self.pid, self.asks, self.answers, self.ran = pid, asks, answers, 0
 
     def answer(self, line: str) -> str:
-        """What it says when the program has run: `AS_BEFORE`, `OTHERWISE`, or nothing, for it has ended."""
+        """Run a program and return what the fork says: `AS_BEFORE`, `OTHERWISE`, or nothing if it has ended."""
         self.ran += 1
         try:
             self.asks.write(line)
@@ -72,14 +72,14 @@ class Forks:
         gc.freeze()
 
     def status(self, line: str, text: str | None) -> int:
-        """The wait status of the process that did what the line asks for.
+        """Return the wait status of the process that did what the line asks for.
 
         Args:
             text: The program, if it may share a fork; None: it has one for itself.
         """
         if text is None or not is_plain(text):
             return self._alone(line)
-        shared = self._shared = self._shared or self._forked()
+        shared = self._shared = self._shared or self._start_fork()
         is_first = shared.ran == 0
         answer = shared.answer(line)
         if answer == AS_BEFORE and shared.ran < MOST_SHARED:
@@ -101,7 +101,7 @@ class Forks:
                 os._exit(code)
         return os.waitpid(pid, 0)[1]
 
-    def _forked(self) -> _Fork:
+    def _start_fork(self) -> _Fork:
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         pid = os.fork()
@@ -144,7 +144,7 @@ class Forks:
 
 
 def _warned(printed: int) -> bool:
-    """A warning is among what was printed as errors; that is thrown away."""
+    """Return whether a warning is among what was printed as errors, and discard that text."""
     text = os.pread(printed, 1 << 20, 0)
     os.ftruncate(printed, 0)
     os.lseek(printed, 0, os.SEEK_SET)

@@ -27,7 +27,7 @@ from backprobe.capture.gradient_check.confinement import why_not_checked
 from backprobe.capture.gradient_check.directions import MOST_PROBES, move, probes_of
 from backprobe.capture.gradient_check.functions import Applied, is_in_function
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost
-from backprobe.capture.gradient_check.measuring import measure
+from backprobe.capture.gradient_check.measuring import Budget, measure
 from backprobe.capture.gradient_check.perturbed_step import Moved, PerturbedMode
 from backprobe.capture.gradient_check.reporting import Reports, note_call
 from backprobe.capture.gradient_check.segment import Segment, root_value
@@ -40,7 +40,7 @@ from backprobe.capture.torch_access.torch_internals import (
 )
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
     from backprobe.capture.torch_access.code_patch import Swaps
 
 _ROUNDS: Final = (0, 2)
@@ -52,7 +52,7 @@ _MOST_SEGMENTS: Final = 8
 class GradientChecks:
     """The check of one run."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._optimizers: list[weakref.ref[Any]] = []
         self._reports = Reports(recorder)
@@ -63,6 +63,7 @@ class GradientChecks:
         self._ghost_roots: list[float] = []
         self._armed = self._compiled = self._busy = False
         self._segments = 0
+        self._budget = Budget(recorder.writer.time_ns, is_brief=recorder.options.check == "brief")
         self._uses = LeafUses(self, recorder.sites.is_user_file, self._reports.unseen)
         self._closures = Closures(self)
         self._hooks: list[Any] = []
@@ -73,16 +74,16 @@ class GradientChecks:
 
     def put(self, swaps: Swaps) -> None:
         """Install, after all else."""
-        taps = {"optimizer": self._made, "compiles": self._compiles, "nothing": lambda: None}
+        taps = {"optimizer": self._note_optimizer, "compiles": self._compiles, "nothing": lambda: None}
         for name, tap in taps.items():
             setattr(builtins, f"__bp_check_{name}__", tap)
         swaps.put(Optimizer.__init__, "__bp_check_nothing__()", "__bp_check_optimizer__(self)")
         swaps.put(torch.compile, "__bp_check_compiles__()", "__bp_check_nothing__()")
         Applied.put()
-        Applied.before = self._uses.applied
+        Applied.before = self._uses.note_application
         self._wrap("__bp_module__", self._module)
         self._wrap("__bp_engine__", self._engine)
-        self._wrap("__bp_engine_left__", self._engine_left)
+        self._wrap("__bp_engine_left__", self._end_measurements)
         with own_hook_numbers():
             self._hooks.append(register_optimizer_step_pre_hook(self._step_begins))
             self._hooks.append(register_optimizer_step_post_hook(self._step_ended))
@@ -122,7 +123,7 @@ class GradientChecks:
 
     # ---- when
 
-    def _made(self, optimizer: Any) -> None:
+    def _note_optimizer(self, optimizer: Any) -> None:
         if self._ghost is None and all(ref() is not optimizer for ref in self._optimizers):
             self._optimizers.append(weakref.ref(optimizer))
             self._steps[id(optimizer)] = 0
@@ -133,18 +134,17 @@ class GradientChecks:
         Applied.take_out()
 
     def _live(self) -> list[Any]:
-        found = (ref() for ref in self._optimizers)
-        return [one for one in found if one is not None]
+        return [optimizer for ref in self._optimizers if (optimizer := ref()) is not None]
 
     def _is_due(self) -> bool:
-        wanted = any(self._steps.get(id(one), 0) in _ROUNDS for one in self._live())
+        wanted = any(self._steps.get(id(optimizer), 0) in _ROUNDS for optimizer in self._live())
         return wanted and self._segments < _MOST_SEGMENTS and self._is_parent()
 
     def _is_parent(self) -> bool:
         return os.getpid() == self._pid
 
     def arm(self) -> None:
-        """A segment may begin with the next use of a leaf."""
+        """Let a segment begin with the next use of a leaf."""
         self._armed = self._is_due()
         if self._armed:
             self._uses.watch(self._live())
@@ -163,7 +163,7 @@ class GradientChecks:
             self._uses.note_unrecorded(module)
 
     def begin(self) -> None:
-        """A leaf is about to be used: send the ghosts. In one of them this returns as well."""
+        """Send the ghosts before a leaf is used. In a ghost this returns as well."""
         self._armed, self._busy = False, True
         self._uses.look_away()
         try:
@@ -179,20 +179,21 @@ class GradientChecks:
         segment.earlier, segment.read = self._uses.earlier(), self._uses.read()
         self._segments += 1
         live = self._live()
-        segment.why = "the step runs compiled code" if self._compiled else why_not_checked(live)
+        segment.why = why_not_checked(live, is_compiled=self._compiled) or self._budget.why_spent()
         if segment.why is not None:
             return
         generator = torch.Generator().manual_seed(self._segments)
-        wanted = [one for one in live if self._steps.get(id(one), 0) in _ROUNDS]
+        wanted = [optimizer for optimizer in live if self._steps.get(id(optimizer), 0) in _ROUNDS]
         with torch.no_grad(), without_torch_function():
-            most, alone = max(1, MOST_PROBES // max(1, len(wanted))), self._reports.suspects
-            probes = [probe for one in wanted for probe in probes_of(one, most, alone, generator)]
-            going_on = measure(segment, probes, self._become)
+            suspects = self._reports.suspects
+            most = 1 if self._budget.is_brief and not suspects else max(1, MOST_PROBES // max(1, len(wanted)))
+            probes = [probe for optimizer in wanted for probe in probes_of(optimizer, most, suspects, generator)]
+            going_on = measure(segment, probes, self._become, self._budget)
         if not going_on and self._mode is not None:
             self._mode.__enter__()
 
     def _become(self, ghost: Ghost, moved: Moved) -> None:
-        """This process is a ghost from here on."""
+        """Make this process a ghost."""
         self._ghost, self._segment = ghost, None
         if not moved.wide:
             move(self._live(), moved.leaves)
@@ -207,8 +208,8 @@ class GradientChecks:
             return
         if self._ghost is None:
             self._recorder.guard.run(self._reports.note_kept)
-            if self._segment is None:
-                return
+        if self._ghost is None and self._segment is None:
+            return
         if current_pass() != -1:  # of a reentrant checkpoint, inside a backward call, whose root has it all
             return
         gradients = args[0] if args and args[0] is not None else ()
@@ -225,13 +226,13 @@ class GradientChecks:
             self._end("the value of a root could not be taken")
             self._recorder.guard.note(error)
 
-    def _engine_left(self, _outputs: Any) -> None:
+    def _end_measurements(self, _outputs: Any) -> None:
         segment = self._segment
         if segment is None or self._ghost is not None or not segment.roots:
             return
         with torch.no_grad(), without_torch_function():
-            for one in segment.measured:
-                one.leave()
+            for measured in segment.measured:
+                measured.leave()
 
     # ---- steps
 
@@ -244,7 +245,7 @@ class GradientChecks:
         ghost.end(Answer(roots, tuple(seen.cuts), tuple(seen.changed), "", tuple(seen.functions), unheld=seen.unheld))
 
     def end_ghost(self) -> None:
-        """This process, if it is a ghost, has come to where its answer is known."""
+        """Send this process's answer if it is a ghost: the answer is known now."""
         if self._ghost is not None:
             self._tell(self._ghost, self._mode)
 
@@ -259,12 +260,12 @@ class GradientChecks:
         return None
 
     def note_use(self, optimizer: Any) -> None:
-        """What is in `.grad` is used."""
+        """Note that what is in `.grad` is used."""
         if self._segments < _MOST_SEGMENTS and self._steps.get(id(optimizer), 0) <= _ROUNDS[-1] and self._is_parent():
             self._recorder.guard.run(self._reports.note_use, optimizer)
 
     def is_due(self, optimizer: Any) -> bool:
-        """This step of it is checked."""
+        """Return whether this step of the optimizer is checked."""
         return self._steps.get(id(optimizer), 0) in _ROUNDS and self._is_due()
 
     def compare(self, optimizer: Any, why: str) -> None:
@@ -282,7 +283,7 @@ class GradientChecks:
             self._reports.write(segment, optimizer, segment.why)
 
     def drop(self) -> None:
-        """What was begun is not compared any more."""
+        """Drop the segment that was begun: it is no longer compared."""
         self._segment, self._armed = None, False
         self._uses.leave()
 

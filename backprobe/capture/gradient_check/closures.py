@@ -25,29 +25,29 @@ class Closures:
         self._again: set[int] = set()
 
     def begin(self, optimizer: Any, args: Any, kwargs: Any, number: int) -> tuple[Any, Any] | None:
-        """A step with a closure: its arguments, with the closure watched; None: what is called is no plain function.
+        """Watch the closure of a step; return the step's arguments with it, or None if it is no plain function.
 
         Args:
             number: Of the step.
         """
         is_due = self._checks.is_due(optimizer)
         self._checks.drop()
-        if not all(isinstance(one, _KINDS) for one in (*args[1:], *kwargs.values()) if callable(one)):
+        if not all(isinstance(argument, _KINDS) for argument in (*args[1:], *kwargs.values()) if callable(argument)):
             if is_due:
                 self._checks.compare(optimizer, "the step computes its loss itself, in what is no plain function")
             return None
         which = int(number > 0 and id(optimizer) in self._again) if is_due else None
 
-        def watch(one: Any) -> Any:
-            return self._watched(optimizer, one, which) if callable(one) else one
+        def watch(argument: Any) -> Any:
+            return self._wrap_closure(optimizer, argument, which) if callable(argument) else argument
 
-        return (args[0], *map(watch, args[1:])), {key: watch(one) for key, one in kwargs.items()}
+        return (args[0], *map(watch, args[1:])), {key: watch(argument) for key, argument in kwargs.items()}
 
-    def _watched(self, optimizer: Any, closure: Any, which: int | None) -> Any:
+    def _wrap_closure(self, optimizer: Any, closure: Any, which: int | None) -> Any:
         count = 0
 
         @functools.wraps(closure, updated=())
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def call_closure(*args: Any, **kwargs: Any) -> Any:
             nonlocal count
             number, count = count, count + 1
             if number:
@@ -62,4 +62,4 @@ class Closures:
             self._checks.note_use(optimizer)
             return result
 
-        return watched
+        return call_closure

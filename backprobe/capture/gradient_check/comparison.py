@@ -15,7 +15,7 @@ float64 1.1e-16), and s the scale of the leaf, from which h is taken (h = 1e-5 s
                   lost below 2e-6 |L| / s, which is where sums that cancel leave rounding (1.6e-6 was seen in a
                   right gradient of 0)
 
-A difference is told only where it is larger than all of these; equality only where they come to less than a tenth of
+A difference is reported only if it is larger than all of these; equality only if they come to less than a tenth of
 either side. Kinks of max and relu make the quotients of h and 3h differ: then h is made a hundred times smaller, which
 float64 bears. `numeric` is not told where h and 3h differ by more than a fifth: a kink, a jump, or noise.
 """
@@ -105,12 +105,12 @@ class Sides:
         return apart > _ROUGH * max(abs(self.fine), abs(self.coarse)) and apart > 2 * self.floor
 
     def equals(self, value: float) -> bool:
-        """The numeric derivative is `value`."""
+        """Return whether the numeric derivative is `value`."""
         return math.isfinite(value) and abs(self.fine - value) <= self.tolerance
 
 
 def common_factor(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """The factor by which all of what was used differs from the derivatives; None if there is none, or it is 1.
+    """Find the factor by which all of what was used differs from the derivatives; None if there is none, or it is 1.
 
     Args:
         pairs: Of each leaf the derivative and what was used, both away from 0.
@@ -119,6 +119,6 @@ def common_factor(pairs: Sequence[tuple[float, float]]) -> float | None:
     if len(factors) < _LEAST_PAIRS or len(factors) != len(pairs):
         return None
     middle = sorted(factors)[len(factors) // 2]
-    if abs(middle - 1) <= _SAME_FACTOR or any(abs(one - middle) > _SAME_FACTOR * abs(middle) for one in factors):
+    if abs(middle - 1) <= _SAME_FACTOR or any(abs(factor - middle) > _SAME_FACTOR * abs(middle) for factor in factors):
         return None
     return middle

@@ -54,7 +54,7 @@ def confine(kept: int, seconds: int, shared: Sequence[Region]) -> None:
         shared: What `shared_regions` said before the fork: in a sandbox a fork cannot ask.
     """
     with contextlib.suppress(OSError):
-        os.setpgid(0, 0)  # a group of its own: what native code forks in it, unseen by audit events, ends with it
+        os.setpgid(0, 0)  # a new group: what native code forks in it, unseen by audit events, ends with it
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -157,8 +157,10 @@ Region = tuple[int, int, str]
 _MOST_SHARED_BYTES: Final = 1 << 30
 
 
-def why_not_checked(optimizers: list[Any]) -> str | None:
-    """Why the step that begins is not checked; None: it can be."""
+def why_not_checked(optimizers: list[Any], *, is_compiled: bool) -> str | None:
+    """Return why the step that begins is not checked; None: it can be."""
+    if is_compiled:
+        return "the step runs compiled code"
     if not sys.platform.startswith("linux"):
         return "the check needs Linux"
     busy = _busy_thread()
@@ -177,7 +179,7 @@ def why_not_checked(optimizers: list[Any]) -> str | None:
 
 
 def _busy_thread() -> str | None:
-    """The name of a thread that does not just wait, beside this one."""
+    """Return the name of another thread that does not just wait; None if there is none."""
     frames = sys._current_frames()
     for thread in threading.enumerate():
         frame = frames.get(thread.ident or 0)

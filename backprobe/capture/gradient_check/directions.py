@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 MOST_PROBES: Final = 14
-"""Leaves, or groups of them, that are moved at one step: four ghosts each, so that a step is computed 58 times."""
+"""Leaves or groups that a full check moves at one step: four ghosts each, so that a step is computed 58 times."""
 
 _LEAST_SCALE: Final = 0.1
 _MOST_ELEMENTS: Final = 1 << 24
@@ -38,26 +38,26 @@ class Probe:
     def dot(self) -> float | None:
         """Their `.grad` along the direction; None if none has one."""
         total: float | None = None
-        for leaf, one in zip(self.leaves, self.along, strict=True):
+        for leaf, direction in zip(self.leaves, self.along, strict=True):
             if leaf.grad is not None:
                 gradient = leaf.grad.detach()
                 gradient = gradient.to_dense() if gradient.layout is not torch.strided else gradient
-                total = (total or 0.0) + float((gradient.double() * one).sum())
+                total = (total or 0.0) + float((gradient.double() * direction).sum())
         return total
 
     def length(self) -> float:
-        """The length of their `.grad`, with what it is moved by: as if each had the scale of all."""
+        """Compute the length of their `.grad`, scaled by what each is moved by."""
         squares = 0.0
-        for leaf, one in zip(self.leaves, self.along, strict=True):
+        for leaf, direction in zip(self.leaves, self.along, strict=True):
             if leaf.grad is not None:
                 gradient = leaf.grad.detach()
                 gradient = gradient.to_dense() if gradient.layout is not torch.strided else gradient
-                squares += float(gradient.double().square().sum()) * float(one.square().sum())
+                squares += float(gradient.double().square().sum()) * float(direction.square().sum())
         return math.sqrt(squares)
 
 
 def leaves_of(optimizer: Any) -> list[torch.Tensor]:
-    """What an optimizer holds that can be moved: real leaves in the CPU's memory that require a gradient."""
+    """List what an optimizer holds that can be moved: real leaves in the CPU's memory that require a gradient."""
     found: dict[int, torch.Tensor] = {}
     for group in optimizer.param_groups:
         for tensor in group["params"]:
@@ -72,13 +72,13 @@ def move(optimizers: Sequence[Any], by: Mapping[int, torch.Tensor]) -> None:
     Args:
         by: Id of a leaf -> how far.
     """
-    leaves = {id(leaf): leaf for one in optimizers for group in one.param_groups for leaf in group["params"]}
+    leaves = {id(leaf): leaf for stepped in optimizers for group in stepped.param_groups for leaf in group["params"]}
     for number, far in by.items():
         leaves[number].data.add_(far.to(leaves[number].dtype))
 
 
 def is_movable(tensor: Any) -> bool:
-    """It is an ordinary leaf of real numbers on the CPU."""
+    """Return whether the tensor is an ordinary leaf of real numbers on the CPU."""
     return (
         isinstance(tensor, torch.Tensor)
         and tensor.is_leaf
@@ -108,10 +108,10 @@ def probes_of(optimizer: Any, most: int, alone: set[int], generator: torch.Gener
 
 def _probe(optimizer: int, leaves: Sequence[torch.Tensor], generator: torch.Generator) -> Probe:
     scales = [max(float(leaf.detach().double().norm()), _LEAST_SCALE) for leaf in leaves]
-    scales = [one if math.isfinite(one) else _LEAST_SCALE for one in scales]
-    whole = math.sqrt(sum(one * one for one in scales))
+    scales = [leaf_scale if math.isfinite(leaf_scale) else _LEAST_SCALE for leaf_scale in scales]
+    whole = math.sqrt(sum(leaf_scale * leaf_scale for leaf_scale in scales))
     along: list[torch.Tensor] = []
     for leaf, scale in zip(leaves, scales, strict=True):
-        one = torch.randn(leaf.shape, generator=generator, dtype=torch.float64, device="cpu")
-        along.append(one * (scale / whole / max(float(one.norm()), 1e-300)))
+        noise = torch.randn(leaf.shape, generator=generator, dtype=torch.float64, device="cpu")
+        along.append(noise * (scale / whole / max(float(noise.norm()), 1e-300)))
     return Probe(optimizer, tuple(leaves), tuple(along), whole)

@@ -69,7 +69,7 @@ def of_use(use: Use, same: Callable[[float, float], bool]) -> Explanation:
         if use.others and not _is_cleared_late(use):
             return Explanation("the program took its gradient away before the step, and left others")
         return Explanation(cause="cleared")
-    clip = next((one for one in reversed(use.events) if one.kind.startswith("clip")), None)
+    clip = next((event for event in reversed(use.events) if event.kind.startswith("clip")), None)
     if before and same(used / (_factor(clip) or 1.0), arrived + before):
         if use.kept or (use.stale is not None and same(before, use.stale)):
             return Explanation(cause="not-cleared")
@@ -102,7 +102,7 @@ def _clipping(
 
 
 def _factor(clip: OptimizerEvent | None) -> float | None:
-    """What clipping by norm multiplied the gradients by; None for no such clip, or one that is not known."""
+    """Return what clipping by norm multiplied the gradients by; None for no such clip, or one that is not known."""
     if clip is None or clip.kind != "clip_grad_norm" or clip.limit is None or clip.total_norm is None:
         return None
     return min(1.0, clip.limit / (clip.total_norm + _CLIP_EPS))
@@ -110,24 +110,26 @@ def _factor(clip: OptimizerEvent | None) -> float | None:
 
 def _clipped_early(use: Use) -> bool:
     """Gradients were clipped, and a later backward call of the same step added to what was left."""
-    for clip in (one for one in use.events if one.kind.startswith("clip")):
+    for clip in (event for event in use.events if event.kind.startswith("clip")):
         earlier = any(added for added, _, event in use.calls if event <= clip.n)
         later = [event for added, _, event in use.calls if added and event > clip.n]
-        cleared = any(one.kind == "zero_grad" and one.n > clip.n and one.n < later[0] for one in use.events if later)
+        cleared = any(
+            event.kind == "zero_grad" and event.n > clip.n and event.n < later[0] for event in use.events if later
+        )
         if earlier and later and not cleared:
             return True
     return False
 
 
 def _is_cleared_late(use: Use) -> bool:
-    """An optimizer cleared its gradients behind the last backward call."""
+    """Return whether an optimizer cleared its gradients after the last backward call."""
     last = max((event for _, _, event in use.calls), default=0)
-    return any(one.kind == "zero_grad" and one.n >= last for one in use.events)
+    return any(event.kind == "zero_grad" and event.n >= last for event in use.events)
 
 
 def _is_scaled_at(use: Use, clip: OptimizerEvent, scale: float) -> bool:
     """As they were clipped the gradients were those of the scaled loss, and the limit was not."""
-    if any(one.kind == "scaler_unscale" and one.n < clip.n for one in use.events):
+    if any(event.kind == "scaler_unscale" and event.n < clip.n for event in use.events):
         return False
     of_scaled = any(added and scaled for added, scaled, _ in use.calls)
     return of_scaled and clip.limit is not None and clip.limit < scale

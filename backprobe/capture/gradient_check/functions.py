@@ -79,7 +79,7 @@ class Functions:
         self._times: dict[type, int] = {}
 
     def compare(self, cls: Any, args: Sequence[Any]) -> None:
-        """A Function is applied: compare it at these inputs, if it is the program's."""
+        """Compare a Function that is applied at these inputs, if it is the program's."""
         place = _backward_of(cls)
         times = self._times[cls] = self._times.get(cls, 0) + 1
         if place is None or times > _CALLS or not self._is_user_file(place[0]):
@@ -94,27 +94,29 @@ class Functions:
         self.found.append(FunctionCheck(cls.__qualname__, *place, verdict, numeric, used))
 
     def _verdict(self, cls: Any, args: Sequence[Any], state: torch.Tensor) -> tuple[str, float, float]:
-        tracked = [at for at, one in enumerate(args) if isinstance(one, torch.Tensor) and one.requires_grad]
+        tracked = [
+            at for at, argument in enumerate(args) if isinstance(argument, torch.Tensor) and argument.requires_grad
+        ]
         if not tracked or sum(args[at].numel() for at in tracked) > _MOST_ELEMENTS:
             return "unknown", 0.0, 0.0
-        wide = [_wide(one) for one in args]
+        wide = [_wide(argument) for argument in args]
         leaves = {at: wide[at].detach().clone().requires_grad_() for at in tracked}
 
         def outputs(given: dict[int, torch.Tensor]) -> list[torch.Tensor]:
             torch.set_rng_state(state)
-            values = [given[at].clone() if at in given else one for at, one in enumerate(wide)]
+            values = [given[at].clone() if at in given else argument for at, argument in enumerate(wide)]
             result = _PLAIN.__func__(cls, *values)
             parts = result if isinstance(result, tuple) else (result,)
-            return [one for one in parts if isinstance(one, torch.Tensor) and one.is_floating_point()]
+            return [part for part in parts if isinstance(part, torch.Tensor) and part.is_floating_point()]
 
         given = outputs(leaves)
-        if any(one.dtype is not torch.float64 for one in given):
+        if any(output.dtype is not torch.float64 for output in given):
             return ("flat" if _is_flat(leaves, outputs) else "unknown"), 0.0, 0.0
         generator = torch.Generator().manual_seed(3)
-        weights = [torch.randn(one.shape, generator=generator, dtype=torch.float64) for one in given]
-        tracked_outputs = [(one, w) for one, w in zip(given, weights, strict=True) if one.requires_grad]
+        weights = [torch.randn(output.shape, generator=generator, dtype=torch.float64) for output in given]
+        tracked_outputs = [(output, w) for output, w in zip(given, weights, strict=True) if output.requires_grad]
         gradients = torch.autograd.grad(
-            [one for one, _ in tracked_outputs], list(leaves.values()), [w for _, w in tracked_outputs],
+            [output for output, _ in tracked_outputs], list(leaves.values()), [w for _, w in tracked_outputs],
             allow_unused=True, materialize_grads=True,
         )  # fmt: skip
         if _is_identity(leaves, given):
@@ -136,9 +138,9 @@ class Functions:
 
         def backward(moved: dict[int, torch.Tensor], at: int) -> torch.Tensor:
             with torch.enable_grad():
-                held = {key: one.detach().requires_grad_() for key, one in moved.items()}
-                pairs = [(one, w) for one, w in zip(outputs(held), weights, strict=True) if one.requires_grad]
-                return torch.autograd.grad([one for one, _ in pairs], held[at], [w for _, w in pairs])[0]
+                held = {key: leaf.detach().requires_grad_() for key, leaf in moved.items()}
+                pairs = [(output, w) for output, w in zip(outputs(held), weights, strict=True) if output.requires_grad]
+                return torch.autograd.grad([output for output, _ in pairs], held[at], [w for _, w in pairs])[0]
 
         with torch.no_grad():
             for (at, leaf), gradient in zip(leaves.items(), gradients, strict=True):
@@ -147,7 +149,9 @@ class Functions:
 
                 def value(h: float, at: int = at, leaf: torch.Tensor = leaf, v: torch.Tensor = v) -> float:
                     moved = {**leaves, at: leaf + h * v}
-                    return math.fsum(float((one * w).sum()) for one, w in zip(outputs(moved), weights, strict=True))
+                    return math.fsum(
+                        float((output * w).sum()) for output, w in zip(outputs(moved), weights, strict=True)
+                    )
 
                 h = _H * scale
                 fine = (value(h) - value(-h)) / (2 * h)
@@ -188,8 +192,8 @@ def _is_piecewise_linear(value: Callable[[float], float], slope: float, scale: f
     return near and any(bend(far * max(scale, 1.0)) > 1e-3 * abs(slope) * far for far in _FAR if far > 0)
 
 
-def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return bool((one - other).abs().max() <= 1e-9 * other.abs().max())
+def _is_same(first: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool((first - other).abs().max() <= 1e-9 * other.abs().max())
 
 
 def _wide(value: Any) -> Any:
@@ -201,22 +205,28 @@ def _wide(value: Any) -> Any:
 def _is_flat(leaves: dict[int, torch.Tensor], outputs: Callable[[dict[int, torch.Tensor]], list[torch.Tensor]]) -> bool:
     """Nothing changes with small changes of the inputs, and something with large ones."""
 
-    def moved(by: float) -> list[torch.Tensor]:
+    def compute_moved_outputs(by: float) -> list[torch.Tensor]:
         return outputs({at: leaf + by * max(float(leaf.abs().max()), 1.0) for at, leaf in leaves.items()})
 
     with torch.no_grad():
-        here = moved(0.0)
-        near = all(torch.equal(one, other) for by in (_H, -_H) for one, other in zip(here, moved(by), strict=True))
+        here = compute_moved_outputs(0.0)
+        near = all(
+            torch.equal(first, other)
+            for by in (_H, -_H)
+            for first, other in zip(here, compute_moved_outputs(by), strict=True)
+        )
         return near and any(
-            not torch.equal(one, other) for by in _FAR for one, other in zip(here, moved(by), strict=True)
+            not torch.equal(first, other)
+            for by in _FAR
+            for first, other in zip(here, compute_moved_outputs(by), strict=True)
         )
 
 
 def _is_identity(leaves: dict[int, torch.Tensor], given: Sequence[torch.Tensor]) -> bool:
-    """What comes out is what went in: such a Function is there for its backward alone."""
+    """Return whether what comes out is what went in: such a Function exists only for its backward."""
     return all(
-        any(one.shape == leaf.shape and torch.equal(one.detach(), leaf.detach()) for leaf in leaves.values())
-        for one in given
+        any(tensor.shape == leaf.shape and torch.equal(tensor.detach(), leaf.detach()) for leaf in leaves.values())
+        for tensor in given
     )
 
 

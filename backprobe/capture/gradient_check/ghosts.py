@@ -7,6 +7,7 @@ ghost    ask(seconds) returns None: it is a ghost, and goes on in the program's 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -104,14 +105,14 @@ class Ghost:
     def end(self, answer: Answer) -> None:
         """Tell, and end without anything that the interpreter or the program does at its end."""
         try:
-            data = _framed(answer)
+            data = _frame_answer(answer)
             while data and self.pid == os.getpid():
                 data = data[os.write(self.descriptor, data) :]
         finally:
             os._exit(0)
 
 
-def _framed(answer: Answer) -> bytes:
+def _frame_answer(answer: Answer) -> bytes:
     data = _ENCODE(answer)
     if len(data) > MOST_BYTES:
         data = _ENCODE(Answer(error="it has more to tell than is kept"))
@@ -163,7 +164,9 @@ def _born(reads: int, writes: int, seconds: int, shared: Sequence[Region]) -> Gh
         confine(writes, seconds, shared)
         torch.set_num_threads(1)  # threads of the pool do not survive a fork
     except BaseException as error:
-        os.write(writes, _framed(Answer(error=f"it could not be confined: {type(error).__name__}: {error}"[:500])))
+        os.write(
+            writes, _frame_answer(Answer(error=f"it could not be confined: {type(error).__name__}: {error}"[:500]))
+        )
         os._exit(1)
     return Ghost(writes, os.getpid())
 
@@ -183,11 +186,15 @@ def _read(descriptor: int, deadline: float) -> bytes:
 
 
 def _places() -> dict[int, int]:
-    """Where open files are read: a fork shares it."""
+    """Return where files that are open for reading alone are read: a fork shares it.
+
+    Those open for writing lead to /dev/null in the ghost, and another thread may write to them meanwhile.
+    """
     found: dict[int, int] = {}
     for number in descriptors():
         with contextlib.suppress(OSError):
-            if stat.S_ISREG(os.fstat(number).st_mode):
+            is_read = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+            if is_read and stat.S_ISREG(os.fstat(number).st_mode):
                 found[number] = os.lseek(number, 0, os.SEEK_CUR)
     return found
 

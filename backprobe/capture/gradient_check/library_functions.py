@@ -54,8 +54,8 @@ def binary_cross_entropy(cut: Callable[[str, torch.Tensor], torch.Tensor], *give
     with torch.no_grad():
         is_bounded = p * (1 - p) < _BOUND
         slope = (p - target) / _BOUND * (1 if weight is None else weight)
-        kept = [is_bounded.to(p.dtype), *(torch.where(is_bounded, one, 0) for one in (slope, each, p))]
-    is_bounded, slope, before, at = (cut(BOUNDED, one) for one in kept)  # each against its own size
+        kept = [is_bounded.to(p.dtype), *(torch.where(is_bounded, operand, 0) for operand in (slope, each, p))]
+    is_bounded, slope, before, at = (cut(BOUNDED, operand) for operand in kept)  # each against its own size
     each = torch.where(is_bounded > 0, before + slope * (p - at), each)
     return each if reduction == "none" else each.mean() if reduction == "mean" else each.sum()
 
@@ -63,7 +63,7 @@ def binary_cross_entropy(cut: Callable[[str, torch.Tensor], torch.Tensor], *give
 def padding_as_it_is(
     args: tuple[Any, ...], moved: tuple[Any, ...], given: Mapping[str, Any], themselves: Mapping[int, torch.Tensor]
 ) -> tuple[Any, ...]:
-    """The arguments of an `embedding`, moved, but for the row of the weight that stands for padding.
+    """Return the moved arguments of an `embedding`, except that the weight's padding row is not moved.
 
     Args:
         themselves: Id of a leaf that was moved itself -> how far.
@@ -78,7 +78,7 @@ def padding_as_it_is(
     return (moved[0], weight, *moved[2:])
 
 
-def drawn(func: Any, name: str, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
+def draw_and_widen(func: Any, name: str, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
     """Random numbers as the program draws them: in the default dtype, then widened. Float64 would draw others."""
     narrow = torch.get_default_dtype()
     first = args[0]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from backprobe.capture.gradient_check.comparison import WIDTHS, Precision
@@ -19,8 +20,8 @@ from backprobe.capture.gradient_check.ghosts import Answer, Ghost, ask
 from backprobe.capture.gradient_check.perturbed_step import Moved
 from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
 
-SECONDS: Final = 60
-"""Of all ghosts of a segment together; probes that are not reached are told as not checked."""
+MOST_SECONDS_OF_STEP: Final = 60
+"""Of all ghosts of a segment together; probes that are not reached are reported as not checked."""
 
 MOST_SECONDS: Final = 20
 """Of one ghost."""
@@ -28,12 +29,56 @@ MOST_SECONDS: Final = 20
 _SAME_ROOT: Final = 3e-4
 _SAME_ROOT_HALF: Final = 0.05
 
+_BRIEF_SECONDS: Final = 2.0
+_BRIEF_SHARE: Final = 0.1
+"""A brief check takes this share of the run's time up to now, or so many seconds if that is more."""
+
+_LEAST_GHOSTS: Final = 6
+"""Of a segment in which something is compared: two in which nothing is moved, four of a probe."""
+
 Send = Callable[[Moved, Probe | None, float], Answer | None]
 """Sends a ghost; its answer, or None in the ghost itself, which goes on in the program."""
 
 
-def sent(moved: Moved, become: Callable[[Ghost, Moved], None], seconds: float) -> Answer | None:
-    """A ghost's answer; None in the ghost, after `become`."""
+class Budget:
+    """The wall time that ghosts may take.
+
+    Attributes:
+        is_brief: The check of a run that did not ask for it.
+    """
+
+    def __init__(self, run_ns: Callable[[], int], *, is_brief: bool) -> None:
+        """Start one.
+
+        Args:
+            run_ns: Returns the nanoseconds since the run began.
+        """
+        self.is_brief = is_brief
+        self._run_ns = run_ns
+        self._spent = 0.0
+
+    def seconds_left(self) -> float:
+        """Return the wall time of the next segment."""
+        if not self.is_brief:
+            return MOST_SECONDS_OF_STEP
+        return max(_BRIEF_SECONDS, _BRIEF_SHARE * self._run_ns() / 1e9) - self._spent
+
+    def why_spent(self) -> str | None:
+        """Return why nothing more can be checked; None: there is time."""
+        return None if self.seconds_left() > 0 else f"the check has used its time, {self._spent:.2g} s of this run"
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        """Count the time of a block."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent += time.monotonic() - began
+
+
+def ask_ghost(moved: Moved, become: Callable[[Ghost, Moved], None], seconds: float) -> Answer | None:
+    """Ask a ghost, and return its answer; return None in the ghost, after `become`."""
     try:
         answer = ask(max(1, min(MOST_SECONDS, math.ceil(seconds))))
     except OSError as error:
@@ -44,33 +89,43 @@ def sent(moved: Moved, become: Callable[[Ghost, Moved], None], seconds: float) -
     return answer
 
 
-def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, Moved], None]) -> bool:
+def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, Moved], None], budget: Budget) -> bool:
     """Send all ghosts of a segment; false in a ghost, which must go on at once."""
-    until = time.monotonic() + SECONDS
-    narrow = sent(Moved({}, wide=False), become, MOST_SECONDS)
+    with budget.spend():
+        return _measure(segment, probes, become, budget.seconds_left())
+
+
+def _measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, Moved], None], seconds: float) -> bool:
+    began = time.monotonic()
+    until = began + seconds
+    narrow = ask_ghost(Moved({}, wide=False), become, seconds)
     if narrow is None:
         return False
     segment.narrow = narrow
     if narrow.error:
         segment.why = f"the step could not be run again in a copy of the process: {narrow.error}"
         return True
-    wide = sent(Moved({}, wide=True, roots=len(narrow.roots)), become, MOST_SECONDS)
+    took = time.monotonic() - began
+    if took * _LEAST_GHOSTS > seconds:
+        segment.why = f"a copy of the step takes {took:.2g} s, and the check may take {max(seconds, 0):.2g} s"
+        return True
+    wide = ask_ghost(Moved({}, wide=True, roots=len(narrow.roots)), become, until - time.monotonic())
     if wide is None:
         return False
     is_wide = not wide.error and same_roots(wide.roots, narrow.roots, half=segment.half)
     for probe in probes:
-        one = Measured(probe, kept=state_of(probe.leaves))
-        segment.measured.append(one)
+        measured = Measured(probe, kept=state_of(probe.leaves))
+        segment.measured.append(measured)
         for base, precision, width in _tries(wide, narrow, is_wide=is_wide):
             if time.monotonic() > until:
-                one.error = f"the time for it, {SECONDS} seconds a step, was used up"
+                measured.error = f"the time for the check, {seconds:.2g} seconds for this step, was used up"
                 break
-            one.precision, one.h = precision, width * probe.scale
-            one.is_unsure = precision == "float32" and not wide.error
-            if not _probe(one, base, become, until):
+            measured.precision, measured.h = precision, width * probe.scale
+            measured.is_unsure = precision == "float32" and not wide.error
+            if not _probe(measured, base, become, until):
                 return False
-            one.base = base
-            if not one.error and not _is_noisy(one) and not _is_unmoved(one):
+            measured.base = base
+            if not measured.error and not _is_noisy(measured) and not _is_unmoved(measured):
                 break
     return True
 
@@ -79,7 +134,7 @@ def same_roots(some: Sequence[float], others: Sequence[float], *, half: bool) ->
     """Two runs of a step had the same roots, up to rounding of the narrower one."""
     most = _SAME_ROOT_HALF if half else _SAME_ROOT
     return len(some) == len(others) and all(
-        math.isclose(one, other, rel_tol=most, abs_tol=most * 0.1) for one, other in zip(some, others, strict=True)
+        math.isclose(first, other, rel_tol=most, abs_tol=most * 0.1) for first, other in zip(some, others, strict=True)
     )
 
 
@@ -91,31 +146,33 @@ def _tries(wide: Answer, narrow: Answer, *, is_wide: bool) -> list[tuple[Answer,
     return [(base, precision, width) for base, precision in bases for width in WIDTHS[precision]]
 
 
-def _probe(one: Measured, base: Answer, become: Callable[[Ghost, Moved], None], until: float) -> bool:
-    one.error, one.held = "", None
+def _probe(measured: Measured, base: Answer, become: Callable[[Ghost, Moved], None], until: float) -> bool:
+    measured.error, measured.held = "", None
     answers: list[Answer] = []
-    for width in (one.h, -one.h, 3 * one.h, -3 * one.h):
-        answer = _moved(one, width, base, become, until, held=False)
+    for width in (measured.h, -measured.h, 3 * measured.h, -3 * measured.h):
+        answer = _measure_moved_leaves(measured, width, base, become, until, held=False)
         if answer is None:
             return False
         if answer.error or len(answer.roots) != len(base.roots):
-            one.error = answer.error or "it went another way where the tensor was moved"
+            measured.error = answer.error or "it went another way where the tensor was moved"
             return True
         answers.append(answer)
-    one.fine, one.coarse = (answers[0], answers[1]), (answers[2], answers[3])
-    one.changed = tuple(sorted({number for answer in answers for number in answer.changed}))
-    if not one.changed:
+    measured.fine, measured.coarse = (answers[0], answers[1]), (answers[2], answers[3])
+    measured.changed = tuple(sorted({number for answer in answers for number in answer.changed}))
+    if not measured.changed:
         return True
-    above, below = (_moved(one, width, base, become, until, held=True) for width in (one.h, -one.h))
+    above, below = (
+        _measure_moved_leaves(measured, width, base, become, until, held=True) for width in (measured.h, -measured.h)
+    )
     if above is None or below is None:
         return False
     if not any(answer.error or answer.unheld for answer in (above, below)):
-        one.held = (above, below)
+        measured.held = (above, below)
     return True
 
 
-def _moved(
-    one: Measured,
+def _measure_moved_leaves(
+    measured: Measured,
     width: float,
     base: Answer,
     become: Callable[[Ghost, Moved], None],
@@ -123,27 +180,31 @@ def _moved(
     *,
     held: bool,
 ) -> Answer | None:
-    by = {id(leaf): along * width for leaf, along in zip(one.probe.leaves, one.probe.along, strict=True)}
+    by = {id(leaf): along * width for leaf, along in zip(measured.probe.leaves, measured.probe.along, strict=True)}
     moved = Moved(
-        by, wide=one.precision == "float64", held=base.cuts if held else (), values=base.cuts, roots=len(base.roots)
+        by,
+        wide=measured.precision == "float64",
+        held=base.cuts if held else (),
+        values=base.cuts,
+        roots=len(base.roots),
     )
-    return sent(moved, become, max(1.0, until - time.monotonic()))
+    return ask_ghost(moved, become, max(1.0, until - time.monotonic()))
 
 
-def _is_noisy(one: Measured) -> bool:
+def _is_noisy(measured: Measured) -> bool:
     """In float64 the two quotients agree to 2e-5, or something in the step computes in float32, or has a kink here."""
-    if one.precision != "float64" or one.fine is None or one.coarse is None:
+    if measured.precision != "float64" or measured.fine is None or measured.coarse is None:
         return False
-    fine, coarse = quotient(one.fine, one.h), quotient(one.coarse, 3 * one.h)
-    scale = sum(map(abs, one.fine[0].roots)) / one.probe.scale
+    fine, coarse = quotient(measured.fine, measured.h), quotient(measured.coarse, 3 * measured.h)
+    scale = sum(map(abs, measured.fine[0].roots)) / measured.probe.scale
     return not abs(fine - coarse) <= max(2e-5 * abs(fine), 2e-7 * scale)
 
 
-def _is_unmoved(one: Measured) -> bool:
+def _is_unmoved(measured: Measured) -> bool:
     """In float64, where arguments of functions are moved, no root changes: a use inside of `vmap` is not seen."""
-    if one.precision != "float64" or one.base is None or one.fine is None or one.coarse is None:
+    if measured.precision != "float64" or measured.base is None or measured.fine is None or measured.coarse is None:
         return False
-    return all(answer.roots == one.base.roots for answer in (*one.fine, *one.coarse))
+    return all(answer.roots == measured.base.roots for answer in (*measured.fine, *measured.coarse))
 
 
 def quotient(pair: tuple[Answer, Answer], h: float, only: Sequence[bool] | None = None) -> float:

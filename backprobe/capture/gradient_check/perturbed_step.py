@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from backprobe.capture.gradient_check.functions import Applied, Functions, is_in_function
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value, place_of
-from backprobe.capture.gradient_check.library_functions import CUTTING, drawn, padding_as_it_is
+from backprobe.capture.gradient_check.library_functions import CUTTING, draw_and_widen, padding_as_it_is
 from backprobe.capture.torch_access.torch_internals import current_pass
 
 MOST_CUTS: Final = 2000
@@ -67,7 +67,7 @@ class Moved:
 
 
 @dataclass(slots=True)
-class Seen:
+class GhostFacts:
     """What a ghost met."""
 
     cuts: list[Value] = field(default_factory=list[Value])
@@ -84,7 +84,7 @@ class PerturbedMode(TorchFunctionMode):
     def __init__(self, moved: Moved, is_user_file: Callable[[str], bool]) -> None:
         super().__init__()
         self._moved, self._is_user_file = moved, is_user_file
-        self.seen = Seen()
+        self.seen = GhostFacts()
         self._replaced: dict[int, torch.Tensor] = {}
         self._twins: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
 
@@ -95,18 +95,18 @@ class PerturbedMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given: dict[str, Any] = kwargs or {}
-        name, is_getter = _named(func)
+        name, is_getter = _name_function(func)
         if func is torch.Tensor.backward:
             with self:  # what it calls of the program, a checkpoint, is in this mode too
                 return _backward(*args, **given)
         if func is torch.autograd.grad:
             wide = {key: self._wide(value) for key, value in given.items()}
             found = func(*map(self._wide, args), **wide)
-            return tuple(self._cut("grad", one, args, given) for one in found)
+            return tuple(self._cut("grad", gradient, args, given) for gradient in found)
         if (is_getter and name not in _GETTERS) or name in _AS_THEY_ARE:
             return func(*args, **given)
         if self._moved.wide and name in _DRAWN:
-            return drawn(func, name, args, given)
+            return draw_and_widen(func, name, args, given)
         if name in CUTTING and current_pass() == -1:
             return CUTTING[name](self.pass_cut, *map(self._wide, args), **{k: self._wide(v) for k, v in given.items()})
         inplace = name in _INPLACE_OPERATORS or (name.endswith("_") and not name.endswith("__"))
@@ -135,7 +135,7 @@ class PerturbedMode(TorchFunctionMode):
             Applied.now = Functions(self._is_user_file, self.seen.functions)
 
     def hold_gradient(self, given: torch.Tensor) -> torch.Tensor:
-        """The gradient that a root is given: a value at a cut as well."""
+        """Treat the gradient that is given to a root as a value at a cut."""
         return self.pass_cut("gradient", given)
 
     # ---- widening
@@ -156,7 +156,7 @@ class PerturbedMode(TorchFunctionMode):
         return value
 
     def _twin(self, leaf: torch.Tensor) -> torch.Tensor:
-        """A leaf in float64: one for all its uses, so that a gradient that is asked for by it is not rounded."""
+        """Return a leaf in float64: one for all its uses, so that a gradient asked for by it is not rounded."""
         known = self._twins.get(id(leaf))
         if known is None or known[1] != leaf._version:
             by = self._moved.leaves.get(id(leaf))
@@ -167,12 +167,12 @@ class PerturbedMode(TorchFunctionMode):
     # ---- cuts
 
     def _cut(self, name: str, result: Any, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
-        """What a function gave, or, where it cuts and cuts are held, what it gave where nothing was moved."""
+        """Return what a function gave; where cuts are held, what it gave while nothing was moved."""
         if current_pass() != -1:  # in a backward call: what is computed there is no part of the loss
             return result
         if isinstance(result, (tuple, list)) and result and isinstance(result[0], torch.Tensor):
-            held = [self._cut(name, one, args, given) for one in result]
-            same = all(one is other for one, other in zip(held, result, strict=True))
+            held = [self._cut(name, item, args, given) for item in result]
+            same = all(first is other for first, other in zip(held, result, strict=True))
             return result if same else type(result)(held)
         if isinstance(result, torch.Tensor):
             if result.requires_grad or not (result.is_floating_point() or result.is_complex()):
@@ -196,7 +196,7 @@ class PerturbedMode(TorchFunctionMode):
                 into.copy_(held)
 
     def pass_cut(self, name: str, result: Any) -> Any:
-        """A value at the next cut: kept, compared, or held."""
+        """Keep, compare or hold a value at the next cut."""
         seen = self.seen
         number, seen.count = seen.count, seen.count + 1
         if number >= MOST_CUTS:
@@ -208,7 +208,7 @@ class PerturbedMode(TorchFunctionMode):
             return result
         if number >= len(against) or against[number].function != name:
             raise OSError("it went another way than the step where nothing was moved")
-        return self._compared(number, against[number], result)
+        return self._compare_value(number, against[number], result)
 
     def _keep(self, name: str, result: Any) -> None:
         filename, line = place_of(sys._getframe(3), self._is_user_file)
@@ -225,7 +225,7 @@ class PerturbedMode(TorchFunctionMode):
             Value(name, filename, line, "tensor", str(kept.dtype).partition(".")[2], tuple(kept.shape), elements)
         )
 
-    def _compared(self, number: int, before: Value, result: Any) -> Any:
+    def _compare_value(self, number: int, before: Value, result: Any) -> Any:
         if before.kind == "lost":
             if not math.isclose(before.number, _sum(result), rel_tol=_CHANGED):
                 self.seen.changed.append(number)
@@ -267,8 +267,8 @@ def _backward(
     torch.autograd.backward(root, gradient, retain_graph, bool(create_graph), inputs=inputs)
 
 
-def _named(func: Any) -> tuple[str, bool]:
-    """A function's name; of a getter or setter of an attribute the attribute's, and true."""
+def _name_function(func: Any) -> tuple[str, bool]:
+    """Return a function's name and False; for an attribute's getter or setter, the attribute's name and True."""
     name = getattr(func, "__name__", "")
     if name in ("__get__", "__set__", "__delete__"):
         return (getattr(func.__self__, "__name__", "") if name == "__get__" else ""), True
@@ -283,7 +283,7 @@ _NARROW: Final = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def _wider(value: Any) -> Any:
-    """A dtype that was asked for as float64; all else as it is."""
+    """Replace a dtype that was asked for with float64; return anything else as it is."""
     if value is torch.float32 or value is torch.float16 or value is torch.bfloat16:
         return torch.float64
     return tuple(map(_wider, value)) if type(value) is tuple else value

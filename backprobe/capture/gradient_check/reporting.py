@@ -14,13 +14,13 @@ from backprobe.capture.gradient_check.directions import MOST_PROBES, Probe, leav
 from backprobe.capture.gradient_check.ghosts import Value, place_of
 from backprobe.capture.gradient_check.measuring import same_roots
 from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
-from backprobe.capture.gradient_check.verdicts import Judged, judged
+from backprobe.capture.gradient_check.verdicts import JudgedGradient, judge_gradient
 from backprobe.capture.output.text import cut, name
 from backprobe.capture.torch_access.torch_internals import without_torch_function
 from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _HALF: Final = (torch.float16, torch.bfloat16)
 _MOST_IDS: Final = 4096
@@ -35,7 +35,7 @@ class Reports:
         unseen: Of those that may have been used before the first use that was seen: next time any use is one.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._next = 0
         self.suspects: set[int] = set()
@@ -48,64 +48,72 @@ class Reports:
     def write(self, segment: Segment, optimizer: Any, why: str | None) -> None:
         """Compare, and write."""
         why = why or _why_not(segment)
-        mine = [one for one in segment.measured if one.probe.optimizer == id(optimizer)]
+        mine = [measured for measured in segment.measured if measured.probe.optimizer == id(optimizer)]
         if why is not None or not mine:
             if mine or segment.why is not None:
                 self._refuse(optimizer, why or "no leaf of it can be moved")
             return
-        for leaf in (leaf for one in segment.measured for leaf in one.probe.leaves):
+        for leaf in (leaf for measured in segment.measured for leaf in measured.probe.leaves):
             if (number := self._number(leaf)) is not None:
                 segment.numbers[id(leaf)] = number
         self._others = any(leaf.grad is not None and bool(leaf.grad.any()) for leaf in leaves_of(optimizer))
-        found = [(one, self._judge(segment, one)) for one in mine]
+        found = [(measured, self._judge(segment, measured)) for measured in mine]
         self._common(found)
-        for one, result in found:
-            if result.verdict in ("cut", "differs", "factor") and len(one.probe.leaves) > 1:
-                self.suspects |= {id(leaf) for leaf in one.probe.leaves}
-            self._add(self._row(segment, one, result, optimizer))
+        for measured, result in found:
+            if result.verdict in ("cut", "differs", "factor") and len(measured.probe.leaves) > 1:
+                self.suspects |= {id(leaf) for leaf in measured.probe.leaves}
+            self._add(self._row(segment, measured, result, optimizer))
 
-    def _judge(self, segment: Segment, one: Measured) -> Judged:
-        if one.error:
-            return Judged(why=one.error)
-        if any(id(leaf) in segment.stale for leaf in one.probe.leaves):
-            return Judged(why="part of the graph that it is in was built before the step began")
-        if state_of(one.probe.leaves) != one.kept:
-            return Judged(why="it was changed between its first use and the step")
-        counts = [only is None or all(id(leaf) in only for leaf in one.probe.leaves) for only in segment.only]
-        mixed = [only is not None and any(id(leaf) in only for leaf in one.probe.leaves) for only in segment.only]
+    def _judge(self, segment: Segment, measured: Measured) -> JudgedGradient:
+        if measured.error:
+            return JudgedGradient(why=measured.error)
+        if any(id(leaf) in segment.stale for leaf in measured.probe.leaves):
+            return JudgedGradient(why="part of the graph that it is in was built before the step began")
+        if state_of(measured.probe.leaves) != measured.kept:
+            return JudgedGradient(why="it was changed between its first use and the step")
+        counts = [only is None or all(id(leaf) in only for leaf in measured.probe.leaves) for only in segment.only]
+        mixed = [only is not None and any(id(leaf) in only for leaf in measured.probe.leaves) for only in segment.only]
         if any(some and not all_of for some, all_of in zip(mixed, counts, strict=True)):
-            return Judged(why="a backward call was for some of the tensors of this group only")
-        stale = _dot_of(self._used, one.probe)
+            return JudgedGradient(why="a backward call was for some of the tensors of this group only")
+        stale = _dot_of(self._used, measured.probe)
         events = [event for event in self._recorder.optimizers.recent if event.n >= segment.event]
-        kept = all(self._kept.get(id(leaf), False) for leaf in one.probe.leaves)
-        is_half = segment.half or _is_half(one.probe)
-        told = judged(segment, one, counts, stale, events, is_half=is_half, is_kept=kept, others=self._others)
-        ids = {id(leaf) for leaf in one.probe.leaves}
+        kept = all(self._kept.get(id(leaf), False) for leaf in measured.probe.leaves)
+        is_half = segment.half or _is_half(measured.probe)
+        told = judge_gradient(
+            segment, measured, counts, stale, events, is_half=is_half, is_kept=kept, others=self._others
+        )
+        ids = {id(leaf) for leaf in measured.probe.leaves}
         if told.is_zero and ids & segment.earlier:
             self.unseen |= ids
-            return Judged(why="it may have been used before: under no_grad, or before another optimizer's step")
+            return JudgedGradient(why="it may have been used before: under no_grad, or before another optimizer's step")
         if told.verdict == "agrees" and ids & segment.read:
             self.unseen |= ids
-            return Judged(why="its value was taken out of it before, by `.data` or `detach()`")
+            return JudgedGradient(why="its value was taken out of it before, by `.data` or `detach()`")
         if told.verdict == "agrees" and told.explained_by is None:
-            told.explained_by = _sum_of_calls(segment, one)
+            told.explained_by = _sum_of_calls(segment, measured)
         return told
 
-    def _common(self, found: Sequence[tuple[Measured, Judged]]) -> None:
+    def _common(self, found: Sequence[tuple[Measured, JudgedGradient]]) -> None:
         """Turn `differs` of all leaves into `factor`, where it is one factor."""
         told = [result for _, result in found if result.verdict not in ("rough", "not-checked")]
-        away = [one for one in told if not (one.verdict == "agrees" and one.is_zero)]
-        if not away or any(one.verdict != "differs" or one.explained_by or not one.numeric for one in away):
+        away = [verdict for verdict in told if not (verdict.verdict == "agrees" and verdict.is_zero)]
+        if not away or any(
+            verdict.verdict != "differs" or verdict.explained_by or not verdict.numeric for verdict in away
+        ):
             return
-        factor = common_factor([(one.numeric or 0.0, one.used or 0.0) for one in away])
-        for one in away if factor is not None else ():
-            one.verdict, one.factor = "factor", factor
+        factor = common_factor([(verdict.numeric or 0.0, verdict.used or 0.0) for verdict in away])
+        for verdict in away if factor is not None else ():
+            verdict.verdict, verdict.factor = "factor", factor
 
-    def _row(self, segment: Segment, one: Measured, result: Judged, optimizer: Any) -> GradientCheck:
+    def _row(self, segment: Segment, measured: Measured, result: JudgedGradient, optimizer: Any) -> GradientCheck:
         recorder = self._recorder
-        numbers = [self._number(leaf) for leaf in one.probe.leaves]
+        numbers = [self._number(leaf) for leaf in measured.probe.leaves]
         known = tuple(number for number in numbers if number is not None)[:_MOST_IDS]
-        cuts = [self._cut(one.base.cuts[at]) for at in one.changed if one.base and at < len(one.base.cuts)]
+        cuts = [
+            self._cut(measured.base.cuts[at])
+            for at in measured.changed
+            if measured.base and at < len(measured.base.cuts)
+        ]
         site = result.site if result.place is None else recorder.sites.at_line(*result.place)
         return GradientCheck(
             n=self._next, tensor=numbers[0], tensors=known if len(numbers) > 1 else (),
@@ -113,7 +121,7 @@ class Reports:
             moment=recorder.moments.now(), verdict=result.verdict, numeric=_finite(result.numeric),
             numeric_wide=_finite(result.coarse), frozen=_finite(result.frozen), arrived=_finite(result.arrived),
             used=_finite(result.used), tolerance=_finite(result.tolerance), factor=_finite(result.factor),
-            precision="" if result.why else one.precision,
+            precision="" if result.why else measured.precision,
             explained_by=None if result.explained_by is None else cut(result.explained_by),
             cause=result.cause, site=site, function=None if result.function is None else name(result.function),
             cuts=tuple(dict.fromkeys(cuts))[:_MOST_CUTS], why=None if result.why is None else cut(result.why),
@@ -133,7 +141,7 @@ class Reports:
             self._add(row)
 
     def _steps_before(self, optimizer: Any) -> int:
-        """Steps that an optimizer finished before the one that begins, which is counted already."""
+        """Count the steps that an optimizer finished before the one that begins, which is counted already."""
         return max(0, self._recorder.optimizers.steps_of(optimizer) - 1)
 
     def _number(self, leaf: torch.Tensor) -> int | None:
@@ -145,33 +153,35 @@ class Reports:
         self._next += 1
 
     def note_use(self, optimizer: Any) -> None:
-        """A step is about to use these gradients."""
+        """Note the gradients that a step is about to use."""
         self._used.update(
             {id(leaf): leaf.grad.detach().clone() for leaf in leaves_of(optimizer) if leaf.grad is not None}
         )
         self._unsure += leaves_of(optimizer)
 
     def note_kept(self) -> None:
-        """A backward call begins: is what the step before used still there?"""
+        """Note at the next backward call whether what the step before used is unchanged."""
         for leaf in self._unsure:
             used, now = self._used.get(id(leaf)), leaf.grad
             self._kept[id(leaf)] = used is not None and now is not None and _is_same(used, now)
         self._unsure.clear()
 
 
-def note_call(recorder: Recorder, segment: Segment, outputs: Any, gradients: Any, inputs: Any, frame: Any) -> None:
-    """A backward call of the parent begins, in this frame."""
+def note_call(
+    recorder: CaptureSession, segment: Segment, outputs: Any, gradients: Any, inputs: Any, frame: Any
+) -> None:
+    """Note that a backward call of the parent begins in this frame."""
     optimizers = recorder.optimizers
     events = reversed(optimizers.recent)
-    scale = next((one.scale_after or one.scale_before for one in events if one.kind.startswith("scaler")), None)
+    scale = next((event.scale_after or event.scale_before for event in events if event.kind.startswith("scaler")), None)
     place = place_of(frame, recorder.sites.is_user_file)
     with torch.no_grad(), without_torch_function():
         segment.enter(outputs, gradients, inputs, scale, optimizers.told, place)
 
 
-def _sum_of_calls(segment: Segment, one: Measured) -> str | None:
+def _sum_of_calls(segment: Segment, measured: Measured) -> str | None:
     """Which lines' backward calls a gradient adds up; None for those of one line."""
-    calls = zip(segment.lines[one.since :], one.added[one.since :], strict=False)
+    calls = zip(segment.lines[measured.since :], measured.added[measured.since :], strict=False)
     lines = sorted({line for (filename, line), added in calls if added and filename})
     if len(lines) < 2:
         return None
@@ -195,17 +205,17 @@ def _why_not(segment: Segment) -> str | None:
 
 def _dot_of(kept: dict[int, torch.Tensor], probe: Probe) -> float | None:
     total: float | None = None
-    for leaf, one in zip(probe.leaves, probe.along, strict=True):
+    for leaf, direction in zip(probe.leaves, probe.along, strict=True):
         gradient = kept.get(id(leaf))
-        if gradient is not None and gradient.shape == one.shape:
-            total = (total or 0.0) + float((gradient.to_dense().double() * one).sum())
+        if gradient is not None and gradient.shape == direction.shape:
+            total = (total or 0.0) + float((gradient.to_dense().double() * direction).sum())
     return total
 
 
-def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.layout is not other.layout or one.layout is not torch.strided:
+def _is_same(first: torch.Tensor, other: torch.Tensor) -> bool:
+    if first.shape != other.shape or first.layout is not other.layout or first.layout is not torch.strided:
         return False
-    return bool(one.any()) and torch.equal(one, other.detach())
+    return bool(first.any()) and torch.equal(first, other.detach())
 
 
 def _is_half(probe: Probe) -> bool:

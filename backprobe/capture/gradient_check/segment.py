@@ -53,7 +53,7 @@ class Measured:
     added: list[float] = field(default_factory=list[float])
 
     def enter(self, *, first: bool) -> None:
-        """A backward call begins."""
+        """Note that a backward call begins."""
         self.at_entry = self.probe.dot()
         if first:
             self.before = self.at_entry
@@ -61,7 +61,7 @@ class Measured:
             self.last, self.cleared, self.since = 0.0, True, len(self.added)
 
     def leave(self) -> None:
-        """It has ended."""
+        """Note that the backward call has ended."""
         now = self.probe.dot()
         if now is not None:
             added = now - (self.at_entry or 0.0)
@@ -116,14 +116,14 @@ class Segment:
         self, outputs: Sequence[Any], gradients: Sequence[Any], inputs: Any, scale: float | None, event: int,
         place: tuple[str, int],
     ) -> None:  # fmt: skip
-        """A backward call of the parent begins.
+        """Note that a backward call of the parent begins.
 
         Args:
             inputs: The tensors that it is for; empty: all. scale: a gradient scaler's factor. event: number of the
                 optimizers' next event. place: file and line of the call.
         """
-        for one in self.measured:
-            one.enter(first=not self.roots)
+        for measured in self.measured:
+            measured.enter(first=not self.roots)
         self.roots.append(root_value(outputs, gradients))
         self.only.append(frozenset(map(id, inputs)) if inputs else None)
         self.stale |= old_leaves(outputs, self.sequence)
@@ -147,7 +147,7 @@ def state_of(leaves: Sequence[torch.Tensor]) -> tuple[tuple[int, float], ...]:
 
 
 def root_value(outputs: Sequence[Any], gradients: Sequence[Any], hold: Any = None) -> float:
-    """The sum of roots times their gradients.
+    """Compute the sum of roots times their gradients.
 
     Args:
         hold: Called with each gradient that is not tracked; what it returns is taken instead.
@@ -168,7 +168,7 @@ def root_value(outputs: Sequence[Any], gradients: Sequence[Any], hold: Any = Non
 
 
 def is_own(root: torch.Tensor, given: torch.Tensor) -> bool:
-    """A root is given itself as its gradient: the derivative is then twice what arrives."""
+    """Return whether a root is given itself as its gradient: the derivative is then twice what arrives."""
     if given.requires_grad or given.numel() != root.numel():
         return given.requires_grad
     return given.data_ptr() == root.data_ptr()
@@ -181,18 +181,18 @@ def is_scaled(outputs: Sequence[Any], scale: float | None) -> bool | None:
     """
     if scale is None or scale == 1.0:
         return None
-    nodes = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor) and one.grad_fn is not None]
+    nodes = [output.grad_fn for output in outputs if isinstance(output, torch.Tensor) and output.grad_fn is not None]
     return bool(nodes) and all(_has_factor(node, scale) for node in nodes)
 
 
 def _has_factor(node: Any, scale: float) -> bool:
     todo, met = [node], {node}
     while todo and len(met) < _MOST_NODES:
-        one = todo.pop(0)
-        factors = (getattr(one, name, None) for name in ("_saved_other", "_saved_self"))
+        current = todo.pop(0)
+        factors = (getattr(current, name, None) for name in ("_saved_other", "_saved_self"))
         if any(isinstance(by, torch.Tensor) and by.numel() == 1 and float(by) == scale for by in factors):
             return True
-        below = {inner for inner, _slot in one.next_functions if inner is not None} - met
+        below = {inner for inner, _slot in current.next_functions if inner is not None} - met
         todo, met = [*todo, *below], met | below
     return False
 
@@ -200,7 +200,7 @@ def _has_factor(node: Any, scale: float) -> bool:
 def old_leaves(outputs: Sequence[Any], sequence: int) -> set[int]:
     """Ids of the leaves that are reached through a node made before the number `sequence`."""
     old: list[Any] = []
-    todo = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor) and one.grad_fn is not None]
+    todo = [output.grad_fn for output in outputs if isinstance(output, torch.Tensor) and output.grad_fn is not None]
     met = set(todo)
     while todo:
         node = todo.pop()

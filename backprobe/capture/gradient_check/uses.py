@@ -40,7 +40,7 @@ class LeafUses:
 
     def watch(self, optimizers: list[Any]) -> None:
         """Watch for what these optimizers hold."""
-        self._held = {id(leaf) for one in optimizers for group in one.param_groups for leaf in group["params"]}
+        self._held = {id(leaf) for stepped in optimizers for group in stepped.param_groups for leaf in group["params"]}
         self._modules.clear()
         bare = self._held - _in_modules()
         if not self._reads:
@@ -72,7 +72,7 @@ class LeafUses:
             self._reads = False
 
     def note_read(self, leaf: Any, frame: FrameType) -> None:
-        """The program takes a value out of a leaf, or is about to write into it."""
+        """Note that the program takes a value out of a leaf, or is about to write into it."""
         if not self._checks.armed or id(leaf) not in self._held or not self._is_user_file(frame.f_code.co_filename):
             return
         if self.is_wanted((leaf,)):
@@ -86,7 +86,7 @@ class LeafUses:
 
     def is_wanted(self, leaves: Iterable[torch.Tensor]) -> bool:
         """One of them was found to have been used before: now any use of it counts as the first."""
-        return bool(self._unseen) and any(id(one) in self._unseen for one in leaves)
+        return bool(self._unseen) and any(id(tensor) in self._unseen for tensor in leaves)
 
     def leave(self) -> None:
         """Watch no more; a mode under another one stays, and does nothing."""
@@ -97,23 +97,23 @@ class LeafUses:
                 self._mode.__exit__(None, None, None)
             self._mode = None
 
-    def applied(self, args: Sequence[Any]) -> None:
-        """A custom Function is applied to them."""
-        if self._checks.armed and torch.is_grad_enabled() and any(id(one) in self._held for one in args):
+    def note_application(self, args: Sequence[Any]) -> None:
+        """Note that a custom Function is applied to these arguments."""
+        if self._checks.armed and torch.is_grad_enabled() and any(id(argument) in self._held for argument in args):
             self._checks.begin()
 
     def note_unrecorded(self, module: Any) -> None:
-        """A module of theirs is called where nothing is recorded: under no_grad."""
+        """Note that a module with such leaves is called where nothing is recorded: under no_grad."""
         if id(module) not in self._seen:
             self._seen.add(id(module))
             self._unrecorded |= {id(leaf) for leaf in module.parameters()}
 
     def step_ended(self, optimizer: Any) -> None:
-        """What it holds may have been used for a step that is still to come, unless it is its own."""
+        """Note that a step ended: what other optimizers hold may have been used for their next step."""
         mine = {id(leaf) for group in optimizer.param_groups for leaf in group["params"]}
         self._first = (self._first | self._held) - mine
         self._unrecorded -= mine
-        self._read = {key: one for key, one in self._read.items() if key not in mine}
+        self._read = {key: reads for key, reads in self._read.items() if key not in mine}
         self._seen.clear()
 
     def earlier(self) -> frozenset[int]:
@@ -136,8 +136,8 @@ def _sum(leaf: torch.Tensor) -> float:
 
 def _in_modules() -> set[int]:
     """Ids of the parameters that modules hold."""
-    modules = (one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module))
-    return {id(leaf) for one in modules for leaf in one.__dict__.get("_parameters", {}).values()}
+    modules = (candidate for candidate in gc.get_objects() if issubclass(type(candidate), torch.nn.Module))
+    return {id(leaf) for module in modules for leaf in module.__dict__.get("_parameters", {}).values()}
 
 
 class _Uses(TorchFunctionMode):
@@ -163,9 +163,9 @@ class _Uses(TorchFunctionMode):
             "__format__",
         ):
             return False
-        for one in args:
-            if type(one) in (list, tuple) and any(id(part) in self._bare for part in one):
+        for argument in args:
+            if type(argument) in (list, tuple) and any(id(part) in self._bare for part in argument):
                 return True
-            if id(one) in self._bare:
+            if id(argument) in self._bare:
                 return True
         return False

@@ -24,7 +24,7 @@ _HOOKS = ("tensor", "post-accumulate", "module-backward", "module-backward-pre",
 
 
 @dataclass(slots=True)
-class Judged:
+class JudgedGradient:
     """A verdict in the making; the fields are those of `GradientCheck`.
 
     Attributes:
@@ -48,9 +48,9 @@ class Judged:
     is_zero: bool = False
 
 
-def judged(
+def judge_gradient(
     segment: Segment,
-    one: Measured,
+    measured: Measured,
     counts: Sequence[bool],
     stale: float | None,
     events: Sequence[OptimizerEvent],
@@ -58,47 +58,47 @@ def judged(
     is_half: bool,
     is_kept: bool,
     others: bool,
-) -> Judged:
-    """The verdict of one probe.
+) -> JudgedGradient:
+    """Judge one probe.
 
     Args:
         counts: Which backward calls were for it. stale: what the step before used. is_kept: that was still there as the
             first backward call after that step began. events: of this step. is_half: it computes in half precision.
         others: other leaves of the optimizer have a gradient as it steps.
     """
-    assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - measured: it has no error
-    is_anew = one.cleared and not segment.repeats()
+    assert measured.fine is not None and measured.coarse is not None and measured.base is not None  # noqa: S101, PT018 - measured: it has no error
+    is_anew = measured.cleared and not segment.repeats()
     if is_anew:  # another loss was walked back first, and what it brought was cleared: it is not for this step
-        counts = [counted and at >= one.since for at, counted in enumerate(counts)]
-    fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
-    base = [root for root, counted in zip(one.base.roots, counts, strict=True) if counted]
-    bend = abs(sum(sum(side.roots) for side in one.fine) - 2 * sum(one.base.roots))
-    used = one.probe.dot()
-    arrived = one.last if is_anew else one.arrived
+        counts = [counted and at >= measured.since for at, counted in enumerate(counts)]
+    fine, coarse = quotient(measured.fine, measured.h, counts), quotient(measured.coarse, 3 * measured.h, counts)
+    base = [root for root, counted in zip(measured.base.roots, counts, strict=True) if counted]
+    bend = abs(sum(sum(side.roots) for side in measured.fine) - 2 * sum(measured.base.roots))
+    used = measured.probe.dot()
+    arrived = measured.last if is_anew else measured.arrived
 
     def sides(numeric: float, given: float, length: float) -> Sides:
         return Sides(
-            fine=numeric, coarse=coarse + numeric - fine, h=one.h, scale=one.probe.scale, given=given, length=length,
-            loss=max(sum(map(abs, base)), 1e-30), precision=one.precision, bend=bend, half=is_half,
+            fine=numeric, coarse=coarse + numeric - fine, h=measured.h, scale=measured.probe.scale, given=given,
+            length=length, loss=max(sum(map(abs, base)), 1e-30), precision=measured.precision, bend=bend, half=is_half,
         )  # fmt: skip
 
     given = arrived or 0.0
-    whole = sides(fine, given, one.largest)
-    told = Judged(numeric=fine, coarse=coarse, arrived=arrived, used=used, tolerance=whole.tolerance)
+    whole = sides(fine, given, measured.largest)
+    told = JudgedGradient(numeric=fine, coarse=coarse, arrived=arrived, used=used, tolerance=whole.tolerance)
     if whole.is_rough:
         told.verdict = "rough"
         return told
     told.is_zero = abs(fine) <= whole.floor and abs(given) <= whole.floor
-    held = None if one.held is None else quotient(one.held, one.h, counts)
+    held = None if measured.held is None else quotient(measured.held, measured.h, counts)
     told.frozen = held
     if whole.equals(given):
-        thrown = one.last if one.cleared and segment.repeats() else None
-        calls = list(zip(one.added, segment.scaled, segment.events, strict=False))
+        thrown = measured.last if measured.cleared and segment.repeats() else None
+        calls = list(zip(measured.added, segment.scaled, segment.events, strict=False))
         use = Use(
-            used=used, arrived=given, before=one.before, stale=stale, kept=is_kept, calls=calls, events=events,
+            used=used, arrived=given, before=measured.before, stale=stale, kept=is_kept, calls=calls, events=events,
             scale=segment.scale, others=others,
         )  # fmt: skip
-        _use(told, sides(given, used or 0.0, one.largest), use, thrown)
+        _use(told, sides(given, used or 0.0, measured.largest), use, thrown)
         if whole.is_loose and told.verdict == "agrees":
             told.verdict = "rough"
         return told
@@ -108,21 +108,25 @@ def judged(
         told.explained_by = "the program wrote `.grad` itself"
         return told
     if held is not None and abs(held - given) <= whole.tolerance:
-        told.explained_by = _cuts(one)
+        told.explained_by = _cuts(measured)
         if told.verdict == "cut":
             told.cause = "cut"
-            value = one.base.cuts[one.changed[-1]]
+            value = measured.base.cuts[measured.changed[-1]]
             told.place = (value.filename, value.line) if value.filename else None
         return told
-    _arrival(told, segment, one)
-    slight = one.is_unsure and abs(fine - given) < _SLIGHT * whole.tolerance
+    _arrival(told, segment, measured)
+    slight = measured.is_unsure and abs(fine - given) < _SLIGHT * whole.tolerance
     if slight and told.verdict == "differs" and not (told.explained_by or told.cause):
         told.verdict = "rough"
+    if is_anew and told.verdict == "differs" and not (told.explained_by or told.cause):
+        return JudgedGradient(
+            why="gradients of an earlier backward call were cleared; the loss may depend on their size"
+        )
     return told
 
 
-def _use(told: Judged, used: Sides, use: Use, last: float | None) -> None:
-    """What arrived is the derivative; is it what the step uses?
+def _use(told: JudgedGradient, used: Sides, use: Use, last: float | None) -> None:
+    """Judge whether the step uses what arrived, which is the derivative.
 
     Args:
         last: What calls brought after the last clear, where one line makes them all and clears between them.
@@ -134,8 +138,8 @@ def _use(told: Judged, used: Sides, use: Use, last: float | None) -> None:
         told.verdict = "agrees"
         return
 
-    def same(one: float, other: float) -> bool:
-        return abs(one - other) <= max(1e-3 * max(abs(one), abs(other)), used.floor * 1e-3)
+    def same(first: float, other: float) -> bool:
+        return abs(first - other) <= max(1e-3 * max(abs(first), abs(other)), used.floor * 1e-3)
 
     told.verdict = "differs" if told.used else "cut"
     if last is not None and told.used is not None and same(told.used, last):
@@ -145,17 +149,17 @@ def _use(told: Judged, used: Sides, use: Use, last: float | None) -> None:
     told.explained_by, told.cause = why.text, why.cause
 
 
-def _arrival(told: Judged, segment: Segment, one: Measured) -> None:
-    """What arrived is not the derivative: what stands between."""
+def _arrival(told: JudgedGradient, segment: Segment, measured: Measured) -> None:
+    """Find what stands between the derivative and what arrived, which differ."""
     functions = () if segment.narrow is None else segment.narrow.functions
     wrong = _first(functions, "differs")
     if segment.own_gradient:
         told.cause = "own-gradient"
     elif wrong is not None:
         told.cause, told.function, told.place = "backward", wrong.name, (wrong.filename, wrong.line)
-    elif (own := next((one for one in functions if one.verdict in _ON_PURPOSE), None)) is not None:
+    elif (own := next((function for function in functions if function.verdict in _ON_PURPOSE), None)) is not None:
         told.explained_by = f"the backward of {own.name} is another one than its forward's derivative, on purpose"
-    elif hooks := _hooks(segment, one):
+    elif hooks := _hooks(segment, measured):
         again = next(
             (hook for at, hook in enumerate(hooks) if any(_is_again(hook, other) for other in hooks[:at])), None
         )
@@ -166,15 +170,15 @@ def _arrival(told: Judged, segment: Segment, one: Measured) -> None:
 
 
 def _first(functions: Sequence[FunctionCheck], verdict: str) -> FunctionCheck | None:
-    return next((one for one in functions if one.verdict == verdict), None)
+    return next((function for function in functions if function.verdict == verdict), None)
 
 
-def _hooks(segment: Segment, one: Measured) -> list[Hook]:
+def _hooks(segment: Segment, measured: Measured) -> list[Hook]:
     """Hooks that may have changed the gradient: not those on another of the leaves."""
     observers = Observers.now
     if observers is None:
         return []
-    mine = {id(leaf) for leaf in one.probe.leaves}
+    mine = {id(leaf) for leaf in measured.probe.leaves}
     others = {number for leaf, number in segment.numbers.items() if leaf not in mine}
     rows = observers.hooks.changing()
     return [row for row in rows if row.kind in _HOOKS and row.tensor not in others]
@@ -182,13 +186,19 @@ def _hooks(segment: Segment, one: Measured) -> list[Hook]:
 
 def _is_again(hook: Hook, other: Hook) -> bool:
     """One line put the same callable on the same tensor or module twice, and it is called twice."""
-    one, two = ((row.kind, row.callable, row.callable_site, row.site, row.tensor, row.module) for row in (hook, other))
-    return one == two and hook.site is not None and (hook.tensor, hook.module) != (None, None)
+    first, two = (
+        (row.kind, row.callable, row.callable_site, row.site, row.tensor, row.module) for row in (hook, other)
+    )
+    return first == two and hook.site is not None and (hook.tensor, hook.module) != (None, None)
 
 
-def _cuts(one: Measured) -> str:
-    """What the cuts are that a leaf changes, in words."""
-    cuts = [] if one.base is None else [one.base.cuts[at] for at in one.changed if at < len(one.base.cuts)]
+def _cuts(measured: Measured) -> str:
+    """Say which cuts a leaf changes."""
+    cuts = (
+        []
+        if measured.base is None
+        else [measured.base.cuts[at] for at in measured.changed if at < len(measured.base.cuts)]
+    )
     if cuts and all(value.function == BOUNDED for value in cuts):
         return (
             "torch bounds the gradient of `binary_cross_entropy` where an output is 0 or 1 but for rounding; "

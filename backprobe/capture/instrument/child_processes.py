@@ -1,6 +1,6 @@
 """Child processes that the program starts: they are followed where that was asked for, or counted as not looked at.
 
-Of those of `multiprocessing` each has a record of its own then (`child_run.py`). A worker of torch's `DataLoader` and
+A child of `multiprocessing` then gets a separate record (`child_run.py`). A worker of torch's `DataLoader` and
 the server of a `multiprocessing.Manager` compute no gradients: they are no news.
 """
 
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 from backprobe.record.processes import Family
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 WHAT: Final = "child processes"
 FOLLOWED: Final = "followed child processes"
 _WHY: Final = "what they did is not in the record"
-_ELSEWHERE: Final = "what each of them did is in a record of its own"
+_ELSEWHERE: Final = "what each of them did is in its own record"
 _SERVANTS: Final = ("torch.utils.data.", "multiprocessing.managers")
 _SUBPROCESS: Final = "subprocess.py"
 
@@ -56,13 +56,13 @@ def wait_for_all() -> None:
 class Children:
     """Counts the processes that the program starts and that may compute gradients."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._writer = recorder.writer
         self._is_user_file: Callable[[str], bool] = recorder.sites.is_user_file
         self._family, self._followed = recorder.options.family, list[Family]()
 
-    def started(self, process: Any) -> None:
-        """A `multiprocessing.Process` begins, whatever its start method."""
+    def note_start(self, process: Any) -> None:
+        """Note that a `multiprocessing.Process` begins, whatever its start method."""
         target = getattr(process, "_target", None)
         if str(getattr(target, "__module__", "")).startswith(_SERVANTS):
             return
@@ -77,7 +77,7 @@ class Children:
     def settle(self) -> None:
         """Say of those that were to be followed which left a record; those that still run are not waited for."""
         for place in self._followed:
-            if place.begun():
+            if place.has_begun():
                 self._writer.cut(FOLLOWED, _ELSEWHERE)
             else:
                 self._writer.cut(WHAT, _WHY)
@@ -89,14 +89,14 @@ class Children:
         if caller is not None and self._is_user_file(caller.f_code.co_filename) and _is_python(executable or command):
             self._writer.cut(WHAT, _WHY)
 
-    def forked(self, caller: FrameType) -> None:
-        """The process forked: where the program's own code did it, a copy goes on beside this one."""
+    def note_fork(self, caller: FrameType) -> None:
+        """Note a fork by the program's own code: a copy goes on beside this process."""
         if self._is_user_file(caller.f_code.co_filename):
             self._writer.cut(WHAT, _WHY)
 
 
 def _is_python(command: Any) -> bool:
-    """The first word of a command names a Python."""
+    """Return whether the first word of a command names a Python."""
     if type(command) is str:  # of a shell, whose quoting is its own
         words: list[Any] = command.split(None, 1)[:1]
     else:

@@ -14,7 +14,7 @@ from torch.optim.optimizer import (
 
 from backprobe.capture.gradient_check import GradientChecks
 from backprobe.capture.instrument import taps, torch_taps
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.capture.torch_access.code_patch import Swaps
 from backprobe.capture.torch_access.torch_internals import own_hook_numbers
 from backprobe.capture.tracking.tensors.identity import unlist
@@ -33,7 +33,7 @@ class Instrument:
         """Instruments that had to be left out, and why."""
         return tuple(self.swaps.fallbacks)
 
-    def put(self, recorder: Recorder) -> None:
+    def put(self, recorder: CaptureSession) -> None:
         """Install everything.
 
         Raises:
@@ -70,7 +70,7 @@ class Instrument:
                 self._hooks.append(register_optimizer_step_pre_hook(taps.step_begins))
             with own_hook_numbers():
                 self._hooks.append(register_optimizer_step_post_hook(taps.step_ended))
-            if recorder.options.check:
+            if recorder.options.check != "off":
                 self.checks = GradientChecks(recorder)
                 self.checks.put(swaps)
         except BaseException:

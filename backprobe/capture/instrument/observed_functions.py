@@ -35,8 +35,8 @@ class Watched:
     returned: str | None = None
 
 
-def watched() -> Iterator[Watched]:
-    """All of them."""
+def list_watched_functions() -> Iterator[Watched]:
+    """Yield every watched function with the code that it gets."""
     yield from _modes()
     yield from _hooks()
     yield from _events()

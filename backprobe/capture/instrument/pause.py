@@ -10,7 +10,7 @@ from backprobe.capture.instrument import taps
 if TYPE_CHECKING:
     from types import FrameType
 
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _CALL_FUNCTION: Final = "_wrapped_call_impl"
 
@@ -18,7 +18,7 @@ _CALL_FUNCTION: Final = "_wrapped_call_impl"
 class Switch:
     """Off and on."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._sites = 0
         self._rebindable: frozenset[tuple[str, str]] = frozenset()
@@ -33,7 +33,7 @@ class Switch:
         taps.Active.reads = on
 
     def off(self) -> None:
-        """No tap, no sentinel and no strong reference of ours is left."""
+        """Remove every tap, sentinel and strong reference of Backprobe."""
         recorder = self._recorder
         recorder.bury()
         recorder.timeline().close(None)
@@ -43,8 +43,8 @@ class Switch:
         recorder.writer.flush()
         taps.attend(False)
 
-    def on(self) -> None:
-        """What happened meanwhile belongs to no statement."""
+    def resume_capture(self) -> None:
+        """Resume capture. What happened meanwhile belongs to no statement."""
         recorder = self._recorder
         taps.attend(True)
         timeline = recorder.timeline()
@@ -68,7 +68,7 @@ class Switch:
 
 
 def _open_module_calls() -> int:
-    """The module calls that this thread is in."""
+    """Count the module calls that this thread is in."""
     count = 0
     frame: FrameType | None = sys._getframe()
     while frame is not None:

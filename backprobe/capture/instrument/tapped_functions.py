@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.capture.rewriting.rewriter import Rewriter
 
 Rewriting = Callable[[ast.Module, bytes], None]
@@ -35,7 +35,7 @@ class TappedFunctions:
         asserts: Who rewrote the `assert` statements of the project's files; None: nobody.
     """
 
-    def __init__(self, recorder: Recorder, folder: Path, asserts: Asserts | None = None) -> None:
+    def __init__(self, recorder: CaptureSession, folder: Path, asserts: Asserts | None = None) -> None:
         self._recorder, self._folder, self._asserts = recorder, folder, asserts
         self._old: list[tuple[FunctionType, CodeType]] = []
         self._done: set[str] = set()
@@ -54,7 +54,7 @@ class TappedFunctions:
             rewriting = None if self._asserts is None else self._asserts(names)
             named = _functions(names.values(), names.get("__name__"))
             self._tap(filename, rewriting, [*named, *_same_file(waiting, function)])
-            waiting += [other for value in list(names.values()) for other in _behind(value)]
+            waiting += [other for value in list(names.values()) for other in _unwrap_functions(value)]
 
     def undo(self) -> None:
         """Give every function its own code back."""
@@ -105,11 +105,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _put_asserts_back(tapped: ast.Module, plain: ast.Module) -> None:
-    """What an `assert` says stands without taps: its message shows the expressions."""
+    """Restore the untapped conditions and messages of `assert`: a failure shows their expressions."""
     own = {(node.lineno, node.col_offset): node for node in ast.walk(plain) if isinstance(node, ast.Assert)}
     for node in ast.walk(tapped):
-        if isinstance(node, ast.Assert) and (one := own.get((node.lineno, node.col_offset))) is not None:
-            node.test, node.msg = one.test, one.msg
+        if isinstance(node, ast.Assert) and (original := own.get((node.lineno, node.col_offset))) is not None:
+            node.test, node.msg = original.test, original.msg
 
 
 def _function_of(value: Any) -> FunctionType | None:
@@ -120,7 +120,7 @@ def _function_of(value: Any) -> FunctionType | None:
 
 
 def _functions(values: Iterable[Any], module: str | None) -> Iterator[FunctionType]:
-    """The functions among values, and the methods of the classes that this module defines, also within each other."""
+    """Yield the functions among values, and the methods of the classes that this module defines, nested ones too."""
     waiting, seen = list(values), set[int]()
     while waiting:
         value = waiting.pop()
@@ -139,13 +139,13 @@ def _functions(values: Iterable[Any], module: str | None) -> Iterator[FunctionTy
 
 
 def _same_file(waiting: Iterable[FunctionType], function: FunctionType) -> list[FunctionType]:
-    """The function, and those given beside it that lie in its file: a module does not name what is local."""
+    """Return the function, and those beside it in its file: a module does not name its local functions."""
     filename = function.__code__.co_filename
     return [function, *(other for other in waiting if other.__code__.co_filename == filename)]
 
 
-def _behind(value: Any) -> Iterator[FunctionType]:
-    """A function of the module that a global value is, or comes from."""
+def _unwrap_functions(value: Any) -> Iterator[FunctionType]:
+    """Yield the functions of the module that a global value is, or comes from."""
     module = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
     if isinstance(module, ModuleType):
         name = module.__name__

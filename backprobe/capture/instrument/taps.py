@@ -1,6 +1,6 @@
 """The functions that rewritten code calls. They live in `builtins`; with no recorder active they do nothing.
 
-1. A tap returns what it was given and never raises an error of its own.
+1. A tap returns what it was given and never raises an error.
 2. The names stay in `builtins` after a run: code that was rewritten may still run then (atexit, threads, finalisers).
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backprobe.capture.torch_access import native
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 
 class Active:
@@ -24,8 +24,8 @@ class Active:
         reads: Of a step in between, backward calls are followed: its loss and gradients are read.
     """
 
-    recorder: Recorder | None = None
-    attending: Recorder | None = None
+    recorder: CaptureSession | None = None
+    attending: CaptureSession | None = None
     reads: bool = True
 
 
@@ -44,18 +44,18 @@ def loop_left(site: int) -> None:
         recorder.guard.run(recorder.sampler.left_loop, site)
 
 
-def after(site: int, *values: Any) -> None:
+def end_statement(site: int, *values: Any) -> None:
     """Follows a statement; `values` are what the plain names that it bound hold now."""
     recorder = Active.attending
     if recorder is None:
         return
     if recorder.guard.lightly(recorder.statements.is_idle, site, values):
         return
-    recorder.guard.run(recorder.statements.after, site, values)
+    recorder.guard.run(recorder.statements.end_statement, site, values)
 
 
 def value(site: int, given: Any, *containers: Any) -> Any:
-    """What a statement returns, or stores into an attribute or a subscript of `containers`."""
+    """Record what a statement returns, or stores into an attribute or a subscript of `containers`."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.statements.value, site, given, containers)
@@ -63,7 +63,7 @@ def value(site: int, given: Any, *containers: Any) -> Any:
 
 
 def passing(site: int, given: Any) -> Any:
-    """The value of a test, an iterable, a context or a yield."""
+    """Record the value of a test, an iterable, a context or a yield."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.statements.passing, site)
@@ -71,7 +71,7 @@ def passing(site: int, given: Any) -> Any:
 
 
 def operation(number: int, given: Any) -> Any:
-    """What a call, an operator, a subscript or an attribute inside a statement gave."""
+    """Record what a call, an operator, a subscript or an attribute inside a statement gave."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.statements.operation, number, given)
@@ -79,7 +79,7 @@ def operation(number: int, given: Any) -> Any:
 
 
 def enter(site: int, *arguments: Any) -> None:
-    """Opens a function; `arguments` are its parameters."""
+    """Open a function; `arguments` are its parameters."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.statements.enter, site, arguments)
@@ -93,14 +93,14 @@ def loop() -> None:
 
 
 def caught() -> None:
-    """Opens an `except` block."""
+    """Open an `except` block."""
     recorder = Active.recorder
     if recorder is not None:
         recorder.guard.run(recorder.caught)
 
 
 def base(site: int, given: Any) -> Any:
-    """What `.grad` is about to be read of."""
+    """Record the object whose `.grad` is about to be read."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.grad_base, site, given)
@@ -110,7 +110,7 @@ def base(site: int, given: Any) -> Any:
 
 
 def grad(site: int, given: Any) -> Any:
-    """What the `.grad` gave."""
+    """Record what the `.grad` gave."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.grad_read, site, given)
@@ -120,27 +120,27 @@ def grad(site: int, given: Any) -> Any:
 
 
 def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
-    """Opens `autograd.backward` and `autograd.grad`."""
+    """Open `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
     if recorder is None:
         return
     if Active.attending is not None:
-        recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
+        recorder.guard.run(recorder.calls.note_entry, kind, roots, gradients, retain_graph)
     elif Active.reads or recorder.timeline().entries:
-        recorder.guard.lightly(recorder.calls.light.entered)
+        recorder.guard.lightly(recorder.calls.light.note_entry)
 
 
 def entry_left() -> None:
-    """Closes `autograd.backward` and `autograd.grad`."""
+    """Close `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
     if recorder is None or not (Active.reads or recorder.timeline().entries):
         return
-    if not recorder.guard.lightly(recorder.calls.light.left):
-        recorder.guard.run(recorder.calls.left)
+    if not recorder.guard.lightly(recorder.calls.light.leave_entry):
+        recorder.guard.run(recorder.calls.leave_entry)
 
 
 def engine(outputs: Any, args: Any, options: Any) -> None:
-    """Opens the engine's one Python entry."""
+    """Open the engine's one Python entry."""
     recorder = Active.recorder
     if recorder is None:
         return
@@ -151,7 +151,7 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
 
 
 def engine_left(outputs: Any) -> None:
-    """Closes the engine's one Python entry."""
+    """Close the engine's one Python entry."""
     recorder = Active.recorder
     if recorder is None or not (Active.reads or recorder.timeline().calls):
         return
@@ -160,7 +160,7 @@ def engine_left(outputs: Any) -> None:
 
 
 def engine_returned(given: Any) -> Any:
-    """What the engine returns."""
+    """Record what the engine returns."""
     recorder = Active.recorder
     if recorder is not None and recorder.calls.open:
         recorder.guard.run(recorder.calls.result, given)
@@ -168,43 +168,43 @@ def engine_returned(given: Any) -> Any:
 
 
 def module_enter(module: Any) -> None:
-    """Opens a module's call."""
+    """Open a module's call."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.modules.enter, module)
 
 
 def module_left() -> None:
-    """Closes a module's call."""
+    """Close a module's call."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.modules.leave)
 
 
 def module_returned(module: Any, given: Any) -> Any:
-    """What a module's call returns."""
+    """Record what a module's call returns."""
     recorder = Active.attending
     if recorder is not None:
-        recorder.guard.run(recorder.modules.returned, module, given)
+        recorder.guard.run(recorder.modules.take_result, module, given)
     return given
 
 
 def zero_grad_left(optimizer: Any, set_to_none: Any) -> None:
-    """Closes an optimizer's `zero_grad`."""
+    """Close an optimizer's `zero_grad`."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.optimizers.after_zero_grad, optimizer, set_to_none)
 
 
 def step_begins(optimizer: Any, *_: Any) -> None:
-    """The global hook before `Optimizer.step`."""
+    """Open `Optimizer.step`, as torch's global hook before it."""
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.optimizers.before_step, optimizer)
 
 
 def step_ended(optimizer: Any, *_: Any) -> None:
-    """The global hook after `Optimizer.step`."""
+    """Close `Optimizer.step`, as torch's global hook after it."""
     recorder = Active.recorder
     if recorder is None or (not Active.reads and recorder.guard.lightly(recorder.optimizers.only_counts, optimizer)):
         return
@@ -212,18 +212,18 @@ def step_ended(optimizer: Any, *_: Any) -> None:
 
 
 def warning_shown(warning: Any) -> None:
-    """Opens `warnings._showwarnmsg`: what passed the program's filters."""
+    """Open `warnings._showwarnmsg`, which gets what passed the program's filters."""
     recorder = Active.recorder
     if recorder is not None:
-        recorder.guard.run(recorder.warnings.shown, warning)
+        recorder.guard.run(recorder.warnings.record_warning, warning)
 
 
 def nothing() -> None:
-    """Closes what needs no closing."""
+    """Close what needs no closing."""
 
 
 _TWINS: Final[dict[str, Any]] = {
-    "__bp_after__": after,
+    "__bp_after__": end_statement,
     "__bp_top__": top,
     "__bp_loop_left__": loop_left,
     "__bp_value__": value,
@@ -246,7 +246,8 @@ _TWINS: Final[dict[str, Any]] = {
     "__bp_warned__": warning_shown,
     "__bp_nothing__": nothing,
 }
-_COMPILED: Final = ("after", "value", "passing", "operation", "enter", "module_enter", "module_left", "module_returned")
+_MODULE_TAPS: Final = ("module_enter", "module_left", "module_returned")
+_COMPILED: Final = ("end_statement", "value", "passing", "operation", "enter", *_MODULE_TAPS)
 """Taps that the compiled core has; each stands for the function of that name here."""
 
 NAMES: Final[dict[str, Any]] = {
@@ -258,7 +259,7 @@ NAMES: Final[dict[str, Any]] = {
 """The taps by the names that they have in `builtins`."""
 
 
-def install(recorder: Recorder) -> None:
+def install(recorder: CaptureSession) -> None:
     """Make a recorder the active one.
 
     Raises:
@@ -286,8 +287,8 @@ def attend(on: bool) -> None:
         native.native.attend(None if recorder is None else recorder.statements)
 
 
-def _forked() -> None:
-    """A child of the program drops the instrument at once: what it inherited is its parent's."""
+def _drop_in_child() -> None:
+    """Drop the instrument in a forked child at once: what it inherited is its parent's."""
     recorder = Active.recorder
     uninstall()
     if recorder is not None:
@@ -296,4 +297,4 @@ def _forked() -> None:
         recorder.nodes.close()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_drop_in_child)

@@ -1,4 +1,4 @@
-"""The deep tier: the program is run a second time, in a process of its own, for the op that made the first NaN.
+"""The deep tier: the program is run a second time, in a separate process, for the op that made the first NaN.
 
 1. Only if the first run saw a value that is not finite, and never with `torch.profiler`, which such a run would crash.
 2. What the second run tells holds as far as the numbers it bound are those of the first run, and not further.
@@ -19,7 +19,7 @@ import msgspec
 import torch
 
 import backprobe
-from backprobe.capture.nan_origin.op_mode import Seen, What
+from backprobe.capture.nan_origin.op_mode import NonFiniteOp, What
 from backprobe.capture.output.text import cut
 from backprobe.record import FrameReader, Origin, Record
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backprobe.capture.output.writer import Sink
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
     from backprobe.record import Statistics
 
 DEVIATION: Final = (
@@ -64,7 +64,7 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the second process is told."""
+    """What the second process is asked to find."""
 
     again: Again
     options: dict[str, Any]
@@ -76,7 +76,7 @@ class Report:
     """What the second process tells: its record, as frames, and the ops it found."""
 
     frames: tuple[bytes, ...]
-    found: tuple[Seen, ...]
+    found: tuple[NonFiniteOp, ...]
 
 
 class Deep:
@@ -94,7 +94,7 @@ class Deep:
         self._sink(data)
 
     def begins(self) -> None:
-        """The program begins."""
+        """Save the states of the random number generators as the program begins."""
         version, numbers, gauss = random.getstate()
         loaded, numpy = sys.modules.get("numpy"), None
         if loaded is not None:
@@ -102,8 +102,8 @@ class Deep:
             numpy = (name, keys.tolist(), *rest)
         self._states = States(bytes(torch.get_rng_state().tolist()), (version, list(numbers), gauss), numpy)
 
-    def look(self, recorder: Recorder, again: Again) -> None:
-        """The program ended: run it again if there is something to look for."""
+    def look(self, recorder: CaptureSession, again: Again) -> None:
+        """Run the program again after its end, if there is something to look for."""
         recorder.writer.flush()
         first = self._reader.record()
         wanted = None if first is None else not_finite(first)
@@ -125,10 +125,10 @@ class Deep:
         except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
             yield _none(wanted, f"the second run did not end well: {type(error).__name__}")
             return
-        yield from compared(first, report, wanted)
+        yield from compare_runs(first, report, wanted)
 
     def _second(self, job: Job, seconds: float) -> Report:
-        """Run the program in a process of its own.
+        """Run the program in a separate process.
 
         Raises:
             OSError, subprocess.SubprocessError: it could not be started, took too long, or died.
@@ -155,13 +155,13 @@ def not_finite(record: Record) -> What | None:
     for row in record.snapshots:
         seen += [row.value, row.grad_stats]
     seen += [row.grad_output for row in record.node_passes]
-    if any(one is not None and one.nan for one in seen):
+    if any(statistics is not None and statistics.nan for statistics in seen):
         return "nan"
-    return "inf" if any(one is not None and one.inf for one in seen) else None
+    return "inf" if any(statistics is not None and statistics.inf for statistics in seen) else None
 
 
-def compared(first: Record, report: Report, wanted: What) -> Iterator[Origin]:
-    """The origins, as far as the second run followed the first one."""
+def compare_runs(first: Record, report: Report, wanted: What) -> Iterator[Origin]:
+    """Yield the origins, as far as the second run followed the first one."""
     reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
     for frame in report.frames:
         reader.feed(frame)
@@ -169,7 +169,7 @@ def compared(first: Record, report: Report, wanted: What) -> Iterator[Origin]:
     if second is None:
         yield _none(wanted, "the second run left no record")
         return
-    apart = _diverged(first, second)
+    apart = _find_divergence(first, second)
     found = [seen for seen in report.found if wanted in ("nan", seen.what)]
     if apart is not None:
         found = [seen for seen in found if seen.moment + 1 < apart[0]]
@@ -179,7 +179,7 @@ def compared(first: Record, report: Report, wanted: What) -> Iterator[Origin]:
         yield _origin(n, seen, first, second)
 
 
-def _origin(n: int, seen: Seen, first: Record, second: Record) -> Origin:
+def _origin(n: int, seen: NonFiniteOp, first: Record, second: Record) -> Origin:
     where = [] if seen.node is None else [f"in {seen.node}"]
     calls = [row.chain for row in second.module_calls if row.module_call == seen.module_call]
     where += [f"in the module call {chain}" for chain in calls[-1:]]
@@ -193,9 +193,9 @@ def _origin(n: int, seen: Seen, first: Record, second: Record) -> Origin:
     )  # fmt: skip
 
 
-def _diverged(first: Record, second: Record) -> tuple[int, str] | None:
-    """The moment at which the runs first bound different numbers, and which."""
-    ours, theirs = ({(row.moment, row.tensor): row.value for row in one.snapshots} for one in (first, second))
+def _find_divergence(first: Record, second: Record) -> tuple[int, str] | None:
+    """Find the moment at which the runs first bound different numbers, and say which."""
+    ours, theirs = ({(row.moment, row.tensor): row.value for row in record.snapshots} for record in (first, second))
     names = {row.tensor: row.name for row in first.bindings}
     for moment, tensor in sorted(ours.keys() | theirs.keys()):
         what = f"`{names[tensor]}`" if names.get(tensor) else f"tensor {tensor}"

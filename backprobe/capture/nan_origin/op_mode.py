@@ -21,7 +21,7 @@ from backprobe.capture.torch_access.torch_internals import current_pass
 from backprobe.capture.tracking.timeline import open_call
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 What = Literal["nan", "inf"]
 _UNFILLED: Final = ("empty", "new_empty", "resize", "set_")
@@ -29,7 +29,7 @@ _MOST_INPUTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NonFiniteOp:
     """An op that made the first NaN or infinity.
 
     Attributes:
@@ -51,9 +51,9 @@ class Seen:
 class OriginMode(TorchDispatchMode):
     """Notes the ops; `found` holds at most one of each kind."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         super().__init__()
-        self.found: dict[What, Seen] = {}
+        self.found: dict[What, NonFiniteOp] = {}
         self._recorder = recorder
         self._failed = False
 
@@ -69,7 +69,7 @@ class OriginMode(TorchDispatchMode):
             made = _kinds(tree_leaves(result) if before is None else [*tree_leaves(result), *read])
             if made:
                 new = made - (_kinds(read) if before is None else before)
-                self._note(func, new - _written(read), read)
+                self._note(func, new - _find_constants(read), read)
         except Exception as error:
             self._failed = True
             self._recorder.guard.note(error)
@@ -82,11 +82,11 @@ class OriginMode(TorchDispatchMode):
             timeline = recorder.timeline()
             backward = current_pass() != -1
             node = torch._C._current_autograd_node() if backward else None
-            self.found[what] = Seen(
+            self.found[what] = NonFiniteOp(
                 what=what, op=str(func), backward=backward, site=recorder.calling_site(), moment=recorder.moments.last,
                 call=open_call(timeline),
                 module_call=timeline.modules[-1] if timeline.modules else None,
-                node=None if node is None else node.name(), inputs=cut(", ".join(_told(read))),
+                node=None if node is None else node.name(), inputs=cut(", ".join(_describe_inputs(read))),
             )  # fmt: skip
 
 
@@ -107,13 +107,13 @@ def _kinds(values: list[Any]) -> set[What]:
     return found
 
 
-def _written(values: list[Any]) -> set[What]:
-    """What the program handed in as plain numbers."""
+def _find_constants(values: list[Any]) -> set[What]:
+    """Find the non-finite plain numbers that the program passed in."""
     numbers = [value for value in values if type(value) is float and not math.isfinite(value)]
     return {"nan" if math.isnan(number) else "inf" for number in numbers}
 
 
-def _told(values: list[Any]) -> list[str]:
+def _describe_inputs(values: list[Any]) -> list[str]:
     """Shapes, dtypes and ranges of the tensors that an op read; of one it changed, as it left it."""
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
     told: list[str] = []

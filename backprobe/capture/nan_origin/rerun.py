@@ -18,7 +18,7 @@ from backprobe.capture.options import Caps, Options
 from backprobe.capture.program import launch
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     frames: list[bytes] = []
 
     @contextmanager
-    def around(recorder: Recorder) -> Iterator[None]:
+    def around(recorder: CaptureSession) -> Iterator[None]:
         _restore(job.states)
         modes.append(OriginMode(recorder))
         with modes[0]:

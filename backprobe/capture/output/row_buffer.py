@@ -57,7 +57,7 @@ class RowBuffer:
             self._is_full()
 
     def take_cuts(self) -> dict[str, int]:
-        """What was left out since the last time, and how often: nothing, the twin tells the writer at once."""
+        """Return what was left out since the last time: nothing, because this twin tells the writer at once."""
         return {}
 
     def drain(self) -> bytes:
@@ -68,17 +68,17 @@ class RowBuffer:
             size = 0
             for row in rows:
                 if len(batch) == self._most_batch or size + len(row) > self._most_frame - _OVERHEAD:
-                    frames.append(_framed(table, batch))
+                    frames.append(_frame_rows(table, batch))
                     batch, size = [], 0
                 batch.append(msgspec.Raw(row))
                 size += len(row)
             if batch:
-                frames.append(_framed(table, batch))
+                frames.append(_frame_rows(table, batch))
             rows.clear()
         self.dirty = False
         return b"".join(frames)
 
 
-def _framed(table: str, rows: list[msgspec.Raw]) -> bytes:
+def _frame_rows(table: str, rows: list[msgspec.Raw]) -> bytes:
     body = _ENCODER.encode((table, rows))
     return _LENGTH.pack(len(body)) + body

@@ -7,7 +7,7 @@ TEXT: int = 8192
 
 
 def cut(text: str, limit: int = TEXT) -> str:
-    """The first `limit` characters of a text that can be encoded; lone surrogates become backslash escapes."""
+    """Cut a text to `limit` characters that can be encoded; lone surrogates become backslash escapes."""
     head = text[:limit]
     if head.isascii():
         return head
@@ -15,7 +15,7 @@ def cut(text: str, limit: int = TEXT) -> str:
 
 
 def name(text: str) -> str:
-    """A name cut to the length that rows allow."""
+    """Cut a name to the length that rows allow."""
     return cut(text, NAME)
 
 

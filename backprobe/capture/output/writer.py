@@ -7,7 +7,7 @@
 
     open    every row is taken
     closed  the part for detail is full: only exceptions, warnings and the sources they stand in are taken, into a
-            part of their own; counts of what is missing are told again at the end only
+            part of their own; counts of what is missing are written again at the end only
     sealed  that part is full too: only what ends a record follows, for which room is kept
 """
 
@@ -54,7 +54,9 @@ class Writer:
     def __init__(self, caps: Caps, sink: Sink) -> None:
         self.caps = caps
         most_rows = max(0, caps.rows - max(caps.rows // 8, 2 * _LAST_ROWS))
-        self.buffer = native.chosen(RowBuffer)(tuple(TABLES), _ENCODE, self._is_full, most_rows, MAX_FRAME, BATCH_ROWS)
+        self.buffer = native.choose_class(RowBuffer)(
+            tuple(TABLES), _ENCODE, self._is_full, most_rows, MAX_FRAME, BATCH_ROWS
+        )
         self.values = DeviceValues(caps.elements, self.cut)
         self.sent_bytes = 0
         self.start_ns = time.perf_counter_ns()
@@ -69,7 +71,7 @@ class Writer:
         self._dirty = False
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """A cap was reached: only what ends a record is still taken."""
         return self.buffer.closed
 
@@ -88,7 +90,7 @@ class Writer:
 
     def add(self, table: str, row: Any) -> None:
         """Take a row; past a cap only the rows that end a record, without what they refer to."""
-        if self.closed:
+        if self.is_closed:
             if table not in _ALWAYS:
                 return
             if table in ("raised", "warned"):
@@ -98,7 +100,7 @@ class Writer:
         self.buffer.add(table, row)
 
     def _alone(self, row: Any) -> Any:
-        """An exception or a warning without what it refers to that may not be in the record."""
+        """Return an exception or a warning without references to what may be missing in the record."""
         if not isinstance(row, Raised):
             return msgspec.structs.replace(row, moment=None)
         row = self._last_raised = msgspec.structs.replace(row, moment=None, call=None, node=None)
@@ -122,7 +124,7 @@ class Writer:
                 why=why,
                 limit=limit,
                 kept=limit,
-                moment=None if self.closed else moment,
+                moment=None if self.is_closed else moment,
             )
         self._truncations[what] = msgspec.structs.replace(old, seen=max(old.seen, limit) + 1)
         self._dirty = True
@@ -153,37 +155,37 @@ class Writer:
     def _flush(self) -> None:
         self._flushed_at = time.monotonic()
         data, most = self.buffer.drain(), self.caps.record_bytes
-        if self.sent_bytes + len(data) > most - max(most // 8, 2 * _LAST_BYTES) and not self.closed:
+        if self.sent_bytes + len(data) > most - max(most // 8, 2 * _LAST_BYTES) and not self.is_closed:
             # what is in the buffer is dropped: rows already sent never refer to rows that were not
             self.close("record bytes", "the record is full; the rest of the run is not in it", most)
-            data = self._kept(data)
+            data = self._keep_places(data)
         self._dirty = False
         for what, times in self.buffer.take_cuts().items():
             old = self._truncations[what]
             self._truncations[what] = msgspec.structs.replace(old, seen=old.seen + times)
         if not self._sealed:
-            self._send(self._within(data + self._truncated(self._is_due)))
+            self._send(self._trim_to_cap(data + self._encode_truncations(self._is_due)))
 
-    def _kept(self, data: bytes) -> bytes:
+    def _keep_places(self, data: bytes) -> bytes:
         """Of frames that are dropped what is kept all the same: places, and exceptions and warnings by themselves."""
         for table, rows in batches(data):
             for row in rows if table in _ALWAYS else ():
                 self.add(table, row)
         return self.buffer.drain()
 
-    def _within(self, data: bytes) -> bytes:
-        """What a closed writer may still send; once that does not fit, nothing but the end follows."""
-        if self.closed:
+    def _trim_to_cap(self, data: bytes) -> bytes:
+        """Return what a closed writer may still send; once that does not fit, nothing but the end follows."""
+        if self.is_closed:
             is_large = self.sent_bytes + len(data) > self.caps.record_bytes - _LAST_BYTES
             self._sealed = is_large or self.rows + self._told_rows > self.caps.rows - _LAST_ROWS
         return b"" if self._sealed else data
 
     def _is_due(self, row: Truncation) -> bool:
-        """A count is told when it is the first of its kind, and when it has doubled."""
+        """Write a count when it is the first of its kind, and when it has doubled."""
         told = self._told.get(row.what)
-        return told is None or (not self.closed and row.seen >= 2 * told)
+        return told is None or (not self.is_closed and row.seen >= 2 * told)
 
-    def _truncated(self, is_due: Callable[[Truncation], bool]) -> bytes:
+    def _encode_truncations(self, is_due: Callable[[Truncation], bool]) -> bytes:
         due = [row for row in self._truncations.values() if is_due(row)]
         self._told |= {row.what: row.seen for row in due}
         self._told_rows += len(due)
@@ -198,7 +200,7 @@ class Writer:
                 end = msgspec.structs.replace(end, exception=None)
             else:
                 self._send(_short(raised))
-        self._send(self._truncated(lambda row: self._sealed or row.seen != self._told.get(row.what)))
+        self._send(self._encode_truncations(lambda row: self._sealed or row.seen != self._told.get(row.what)))
         self._send(end_frame(end))
         self._sink = None
 
@@ -217,7 +219,7 @@ class Writer:
 
 
 def _short(raised: Raised) -> bytes:
-    """The uncaught exception, by itself and with as much of its text and frames as there is room for."""
+    """Encode the uncaught exception by itself, with as much of its text and frames as there is room for."""
     row = msgspec.structs.replace(raised, site=None, message=raised.message[:400], frames=raised.frames[-8:], facts={})
     while len(_ENCODE(row)) > _LAST_RAISED and row.frames:
         row = msgspec.structs.replace(row, frames=row.frames[1:])

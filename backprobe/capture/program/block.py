@@ -12,14 +12,14 @@ from backprobe.capture.instrument.installer import Instrument
 from backprobe.capture.instrument.tapped_functions import Asserts, TappedFunctions
 from backprobe.capture.options import Options
 from backprobe.capture.program.header import header
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.capture.torch_access.fence import without_ours
 from backprobe.record import End, FrameReader, Record
 
 DEVIATIONS: Final = (
     "names __bp_*__ in builtins",
     "functions of the project have other code objects, which hold taps, for the length of the block",
-    "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
+    "weakref.getweakrefs() and getweakrefcount() are functions of Backprobe, which leave out our references",
     "sys.settrace and profilers see the taps",
     "block: what was made before it is known from where it is first seen",
 )
@@ -44,7 +44,7 @@ class Block:
 
     def __enter__(self) -> Self:
         self._reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
-        self._recorder, self._instrument = Recorder(self._options, self._reader.feed), Instrument()
+        self._recorder, self._instrument = CaptureSession(self._options, self._reader.feed), Instrument()
         recorder = self._recorder
         self._instrument.put(recorder)
         self._tapped = TappedFunctions(recorder, self._folder, self._asserts)

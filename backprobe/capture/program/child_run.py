@@ -1,4 +1,4 @@
-"""The capture of a child process of `multiprocessing`, from its first statement to its last, in a record of its own.
+"""The capture of a child process of `multiprocessing`, from its first statement to its last, in a separate record.
 
     spawn, forkserver    the child unpickles what `told` added to its preparation data, before it imports the program
     fork                 the child takes over what it inherits: code with taps, whose numbers must mean the same
@@ -33,7 +33,7 @@ from backprobe.capture.program.header import header
 from backprobe.capture.program.importer import FolderFinder, Hook
 from backprobe.capture.program.main_module import TAP_FRAMES
 from backprobe.capture.program.pickling import Picklers
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.record import End
 from backprobe.record.encoding.codec import MAGIC
 from backprobe.record.processes import Family
@@ -68,7 +68,7 @@ class Live:
         raised: Number of the exception that ended the child.
     """
 
-    recorder: Recorder
+    recorder: CaptureSession
     instrument: Instrument
     compiler: Tapping
     folder: str
@@ -78,7 +78,7 @@ class Live:
     now: ClassVar[Live | None] = None
 
 
-class Told:
+class BeginCapture:
     """A value that begins the capture of the child that unpickles it."""
 
     def __init__(self, told: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ def begin_spawned(told: dict[str, Any]) -> None:
             check=told["check"], first_steps=told["first_steps"], first_facts=told["first_facts"],
             caps=msgspec.convert(told["caps"], Caps),
         )  # fmt: skip
-        live = _begun(options, place, told["folder"])
+        live = _begin_record(options, place, told["folder"])
         guard = live.recorder.guard
         finder = FolderFinder(Path(told["folder"]), live.compiler)
         for part in (Hook(finder), Watcher(guard), Picklers(live.compiler.plain, guard)):
@@ -109,7 +109,7 @@ def begin_spawned(told: dict[str, Any]) -> None:
 
 
 def _tap_main(compiler: Tapping) -> None:
-    """The program's file carries taps when the child imports it as `__mp_main__`; `runpy` has no source to swap."""
+    """Tap the program's file when the child imports it as `__mp_main__`; `runpy` has no source to swap."""
 
     def code_from_file(*given: Any) -> Any:
         _RUNPY._get_code_from_file = _PLAIN_CODE
@@ -131,21 +131,21 @@ def begin_forked(place: Family, parent: Live) -> None:
     try:
         parent.instrument.take_out()
         old = parent.recorder
-        live = _begun(replace(old.options, family=place, seed=None), place, parent.folder, parent.compiler)
+        live = _begin_record(replace(old.options, family=place, seed=None), place, parent.folder, parent.compiler)
         live.recorder.sites.take_over(old.sites)
         live.recorder.main = old.main
     except Exception:
         _give_up()
 
 
-def _begun(options: Options, family: Family, folder: str, compiler: Tapping | None = None) -> Live:
+def _begin_record(options: Options, family: Family, folder: str, compiler: Tapping | None = None) -> Live:
     """Begin a record in the file of the child's place."""
     if options.tier == "deep":
         options = replace(options, tier="full")  # a child is not run a second time
     descriptor = os.open(family.record, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     kept = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
     os.close(descriptor)
-    recorder, instrument = Recorder(options, lambda frames: _write(kept, frames)), Instrument()
+    recorder, instrument = CaptureSession(options, lambda frames: _write(kept, frames)), Instrument()
     compiler = compiler or Tapping(recorder)
     compiler.recorder = recorder
     live = Live.now = Live(recorder, instrument, compiler, folder, os.getpid(), is_child=True)
@@ -166,7 +166,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _give_up() -> None:
-    """The child goes on without capture."""
+    """Let the child go on without capture."""
     live = Live.now
     if live is not None and live.pid == os.getpid():
         Live.now = None
@@ -174,7 +174,7 @@ def _give_up() -> None:
 
 
 def _here() -> Live | None:
-    """The capture of this process, if it is a child."""
+    """Return the capture of this process, if it is a child."""
     live = Live.now
     return live if live is not None and live.is_child and live.pid == os.getpid() else None
 
@@ -182,20 +182,20 @@ def _here() -> Live | None:
 # ---- what the swapped functions call
 
 
-def prepared(given: dict[str, Any]) -> dict[str, Any]:
-    """What a spawned child is told before anything else, and that its capture is to begin."""
+def prepare_child(given: dict[str, Any]) -> dict[str, Any]:
+    """Add to what a spawned child receives first that its capture is to begin."""
     live, place = Live.now, Starting.here.place
     if live is not None and place is not None and Observers.now is not None:
         options = live.recorder.options
         names = ("tier", "entry", "every", "histograms", "check", "first_steps", "first_facts")
         told = {name: getattr(options, name) for name in names}
         told |= {"caps": msgspec.to_builtins(options.caps), "folder": live.folder, "place": msgspec.to_builtins(place)}
-        given["backprobe"] = Told(told)
+        given["backprobe"] = BeginCapture(told)
     return given
 
 
 def boot_begins() -> None:
-    """Opens what a child process runs."""
+    """Open what a child process runs."""
     live, place = Live.now, Starting.here.place
     Starting.here.place = None
     if live is None:
@@ -210,7 +210,7 @@ def boot_begins() -> None:
 
 
 def boot_raised() -> None:
-    """Opens `print_exc` and `format_exc`: by these alone `multiprocessing` and torch tell what ended a child."""
+    """Open `print_exc` and `format_exc`: only by these `multiprocessing` and torch show what ended a child."""
     live, caller = _here(), sys._getframe(2)
     if live is not None and caller.f_code.co_filename.endswith(_BOOTS):
         recorder, error = live.recorder, sys.exc_info()[1]
@@ -222,7 +222,7 @@ _BOOTS: Final = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
 
 
 def boot_gave(code: Any) -> Any:
-    """The exit code of a child process."""
+    """Record the exit code of a child process."""
     live = _here()
     if live is not None:
         Live.now = None
@@ -239,7 +239,7 @@ def _end(live: Live, code: int) -> None:
             guard.apart(observers.children.settle)
         end = End(
             ending="raised" if live.raised is not None else "exited" if code else "ended",
-            exit_code=code,
+            exit_code=code & 0xFF,
             exception=live.raised,
             duration_ns=recorder.writer.time_ns(),
             own_ns=guard.own_ns,
@@ -253,14 +253,14 @@ def _end(live: Live, code: int) -> None:
 
 
 def tells() -> None:
-    """Opens what a child tells other processes by: who hears of it may end it at once."""
+    """Flush the record before a child tells other processes something: they may end it at once."""
     live = _here()
     if live is not None:
         live.recorder.guard.run(live.recorder.writer.flush)
 
 
 _NAMES: Final = {
-    "__bp_prepared__": prepared,
+    "__bp_prepared__": prepare_child,
     "__bp_boot__": boot_begins,
     "__bp_boot_raised__": boot_raised,
     "__bp_boot_gave__": boot_gave,

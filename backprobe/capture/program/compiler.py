@@ -15,7 +15,7 @@ from backprobe.capture.rewriting.sites import Sites
 from backprobe.capture.torch_access.fence import Guard
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 
 class Tapping:
@@ -26,24 +26,24 @@ class Tapping:
         plain: What was compiled, without taps.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self.recorder, self.plain = recorder, PlainCodes()
 
     def __call__(self, data: bytes, filename: str, path: str) -> CodeType:
-        """The tapped code of a file, or of the text that stands for it in this run."""
+        """Compile the tapped code of a file, or of the text that replaces it in this run."""
         if (text := self._overlaid(filename)) is not None:
             data = text.encode("utf-8", "surrogatepass")
             remember(filename, text)
         self.plain.add(filename, data)
-        return compiled(data, filename, path, self.recorder.sites, self.recorder.guard)
+        return compile_source(data, filename, path, self.recorder.sites, self.recorder.guard)
 
     def _overlaid(self, filename: str) -> str | None:
         overlay = self.recorder.options.overlay
         return overlay.get(os.path.realpath(filename)) if overlay else None
 
 
-def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) -> CodeType:
-    """The tapped code of a source file; where tapping fails, the file's own code, and the record says why.
+def compile_source(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) -> CodeType:
+    """Compile the tapped code of a source file; if tapping fails, the file's own code, and the record says why.
 
     Args:
         filename: What the code objects are to carry. path: The file's place in the project, for the record.
@@ -55,19 +55,19 @@ def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) 
         data, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True
     )  # not ast.parse: its frame would show
     text = decode_source(data)
-    tapped, why = _tapped(tree, filename, path, text, sites, guard)
+    tapped, why = _compile_tapped_code(tree, filename, path, text, sites, guard)
     if tapped is not None:
         return tapped
-    # outside of the handler: what plain compilation raises has no context of ours
+    # outside of the handler: an error that plain compilation raises must not get Backprobe's error as its context
     plain = compile(data, filename, "exec", dont_inherit=True)
     guard.apart(lambda: sites.add_source(filename, path, text, rewritten=False, why=why))
     return plain
 
 
-def _tapped(
+def _compile_tapped_code(
     tree: ast.Module, filename: str, path: str, text: str, sites: Sites, guard: Guard
 ) -> tuple[CodeType | None, str]:
-    """The tapped code, or None and why there is none."""
+    """Compile the tapped code; if there is none, return None and why."""
     try:
         sites.add_source(filename, path, text)
         tapped = ast.fix_missing_locations(Rewriter(sites, filename).module(tree))

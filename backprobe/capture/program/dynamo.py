@@ -29,7 +29,7 @@ class Watcher(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of `torch._dynamo`, whose loader registers the taps at its end; None for every other module."""
+        """Find `torch._dynamo` with a loader that registers the taps at its end; None for every other module."""
         if fullname != _DYNAMO:
             return None
         return after_import(fullname, path, target, lambda _: register(self._guard))
@@ -63,7 +63,7 @@ def register(guard: Guard) -> None:
         guard.note(error)
 
 
-def _after(_site: int, *_values: Any) -> None:
+def _ignore(_site: int, *_values: Any) -> None:
     return None
 
 
@@ -87,15 +87,15 @@ def _module(_module: Any) -> None:
     return None
 
 
-def _returned(_module: Any, given: Any) -> Any:
+def _return_given(_module: Any, given: Any) -> Any:
     return given
 
 
-def _ignored(*_: Any) -> None:
+def _ignore_call(*_: Any) -> None:
     return None
 
 
-def _given(given: Any) -> Any:
+def _pass_through(given: Any) -> Any:
     return given
 
 
@@ -108,10 +108,10 @@ def _handle(_kind: str, _owner: Any, _hook: Any, handle: Any = None) -> Any:
 
 
 _SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
-    (taps.NAMES["__bp_after__"], _after),
-    (taps.NAMES["__bp_top__"], _after),
+    (taps.NAMES["__bp_after__"], _ignore),
+    (taps.NAMES["__bp_top__"], _ignore),
     (taps.NAMES["__bp_loop_left__"], _loop_left),
-    (taps.NAMES["__bp_enter__"], _after),
+    (taps.NAMES["__bp_enter__"], _ignore),
     (taps.NAMES["__bp_value__"], _value),
     (taps.NAMES["__bp_pass__"], _passing),
     (taps.NAMES["__bp_op__"], _passing),
@@ -121,17 +121,17 @@ _SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
     (taps.NAMES["__bp_caught__"], _nothing),
     (taps.NAMES["__bp_module__"], _module),
     (taps.NAMES["__bp_module_left__"], _nothing),
-    (taps.NAMES["__bp_module_returned__"], _returned),
+    (taps.NAMES["__bp_module_returned__"], _return_given),
     (taps.NAMES["__bp_nothing__"], _nothing),
-    (torch_taps.suppressed, _second),
-    (torch_taps.mode_entered, _ignored),
-    (torch_taps.mode_left, _ignored),
-    (torch_taps.hooked, _handle),
-    (torch_taps.unhooked, _ignored),
-    (torch_taps.event_begins, _ignored),
-    (torch_taps.event_ended, _ignored),
+    (torch_taps.record_suppression, _second),
+    (torch_taps.mode_entered, _ignore_call),
+    (torch_taps.mode_left, _ignore_call),
+    (torch_taps.record_hook, _handle),
+    (torch_taps.record_hook_removal, _ignore_call),
+    (torch_taps.event_begins, _ignore_call),
+    (torch_taps.event_ended, _ignore_call),
     (torch_taps.event_gave, _second),
-    (torch_taps.call_begins, _ignored),
-    (torch_taps.call_gave, _given),
+    (torch_taps.call_begins, _ignore_call),
+    (torch_taps.call_gave, _pass_through),
     (torch_taps.call_left, _nothing),
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def exit_code(error: BaseException) -> int:
-    """What Python would have exited with."""
+    """Return what Python would have exited with."""
     if isinstance(error, SystemExit):
         if error.code is None:
             return 0

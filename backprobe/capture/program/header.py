@@ -25,7 +25,7 @@ DEVIATIONS: Final = (
     "names __bp_*__ in builtins, and among the co_names of code objects, whose bytecode is longer",
     "the recursion limit is higher by the frames that lie under the program, and by three",
     "sys.settrace and profilers see the taps",
-    "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
+    "weakref.getweakrefs() and getweakrefcount() are functions of Backprobe, which leave out our references",
     "__loader__ of a module that is imported from the program's folder is a subclass of SourceFileLoader",
     "no .pyc is written of such a module",
     "traceback.extract_stack() and anomaly mode's forward stacks begin with the frames that start the program",
@@ -36,7 +36,7 @@ DEVIATIONS: Final = (
 def header(
     options: Options, argv: Sequence[str], fallbacks: Sequence[str], deviations: tuple[str, ...] = DEVIATIONS
 ) -> Header:
-    """The first frame of a record."""
+    """Build the first frame of a record."""
     return Header(
         schema_version=SCHEMA_VERSION,
         backprobe_version=backprobe.__version__,
@@ -50,7 +50,7 @@ def header(
 
 
 def environment(argv: Sequence[str]) -> Environment:
-    """This process, as far as it matters for gradients."""
+    """Describe this process, as far as it matters for gradients."""
     return Environment(
         python=platform.python_version(),
         platform=f"{sys.platform} {platform.machine()}",
@@ -61,7 +61,7 @@ def environment(argv: Sequence[str]) -> Environment:
         default_dtype=str(torch.get_default_dtype()),
         deterministic=torch.are_deterministic_algorithms_enabled(),
         anomaly_mode=torch.is_anomaly_enabled(),
-        initial_seed=_signed(torch.initial_seed()),
+        initial_seed=_to_signed(torch.initial_seed()),
         argv=tuple(cut(arg) for arg in argv)[:1024],
         tap=native.kind,
         stack_bytes=stack.main_bytes(),
@@ -79,6 +79,6 @@ def _devices() -> tuple[str, ...]:
     return tuple(torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
 
 
-def _signed(seed: int) -> int:
-    """A 64-bit seed as the signed number a record's field holds."""
+def _to_signed(seed: int) -> int:
+    """Convert a 64-bit seed to the signed number that a record's field holds."""
     return seed - 2**64 if seed >= 2**63 else seed

@@ -40,7 +40,7 @@ class FolderFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module of the project; None leaves it to the other finders."""
+        """Find a module of the project; None leaves it to the other finders."""
         spec = PathFinder.find_spec(fullname, path, target)
         untapped = None
         if spec is None and path is None and self._at_root:
@@ -103,18 +103,18 @@ class MemoryFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module, package or namespace package among the files."""
+        """Find a module, package or namespace package among the files."""
         top = fullname.partition(".")[0]
         if top not in self._at_root:
-            spec = self._below(self._root, fullname)
+            spec = self._find_in_folder(self._root, fullname)
             if spec is not None or path is not None or PathFinder.find_spec(fullname) is not None:
                 return spec
-        spec = self._below(PurePosixPath(), fullname)
+        spec = self._find_in_folder(PurePosixPath(), fullname)
         if spec is not None:
             self._at_root.add(top)
         return spec
 
-    def _below(self, folder: PurePosixPath, fullname: str) -> ModuleSpec | None:
+    def _find_in_folder(self, folder: PurePosixPath, fullname: str) -> ModuleSpec | None:
         place = folder.joinpath(*fullname.split("."))
         package, module = str(place / "__init__.py"), f"{place}.py"
         for found, is_package in ((package, True), (module, False)):
@@ -164,7 +164,7 @@ def remember(filename: str, text: str) -> None:
 def after_import(
     fullname: str, path: Sequence[str] | None, target: ModuleType | None, then: Callable[[ModuleType], None]
 ) -> ModuleSpec | None:
-    """The spec of a module, whose loader does something more at its end; None if there is no such module."""
+    """Find a module, and let its loader do something more at its end; None if there is no such module."""
     spec = PathFinder.find_spec(fullname, path, target)
     if spec is None or spec.loader is None:
         return None

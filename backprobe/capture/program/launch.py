@@ -1,7 +1,7 @@
 """Runs a program under capture: a script on disk, files in memory, or one text.
 
 It acts like `python path argv`: `sys.argv`, `sys.path[0]`, `__main__`, the exit code; an uncaught traceback goes to
-stderr exactly as Python prints it, with no frame of ours.
+stderr exactly as Python prints it, with no frame of Backprobe.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from backprobe.capture.program.header import header
 from backprobe.capture.program.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
 from backprobe.capture.program.main_module import absolute, as_program, main_code, main_module, module_code
 from backprobe.capture.program.pickling import Picklers
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.capture.torch_access.fence import without_ours
 from backprobe.record import End, FrameReader, Record
 
@@ -47,10 +47,10 @@ class _Program:
 
     Attributes:
         again: The call that runs it once more.
-        folder: With a slash at its end: what paths in tracebacks are told without.
+        folder: With a slash at its end: paths in tracebacks are written without it.
         module: Name of the module to run as `python -m` does; None: `filename` is run.
         holds_main: `filename` is a folder or an archive whose `__main__` is run.
-        project: The folder whose files carry taps, where a child process is told of it.
+        project: The folder whose files carry taps, as far as a child process knows it.
     """
 
     filename: str
@@ -73,7 +73,7 @@ def run_path(
 ) -> End:  # fmt: skip
     """Run a script, or a folder or archive with a `__main__`, as `python path argv` would, and record it.
 
-    Its exit is told by what is returned, not raised; an uncaught traceback was printed by then.
+    The returned value tells how it exited; nothing is raised, and an uncaught traceback was printed by then.
     What is imported from below `sources`, by default the script's folder, is the program's own and named from there.
 
     Raises:
@@ -189,7 +189,7 @@ def run_folder(folder: str | Path, entry: str, argv: Sequence[str], options: Opt
 def run_source(
     source: str, name: str = "snippet.py", argv: Sequence[str] = (), options: Options | None = None
 ) -> Record:
-    """Run one text in this process, in a namespace of its own, and hand out its record."""
+    """Run one text in this process, in a new namespace, and return its record."""
     reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
     run_files({name: source}, name, argv, options, reader.feed)
     record = reader.record()
@@ -200,7 +200,7 @@ def run_source(
 
 def _run(program: _Program, options: Options, sink: Sink) -> End:
     deep = Deep(sink) if options.tier == "deep" else None
-    recorder, instrument = Recorder(options, sink if deep is None else deep.sink), Instrument()
+    recorder, instrument = CaptureSession(options, sink if deep is None else deep.sink), Instrument()
     if options.family is not None:
         recorder.sites.rows = []
     instrument.put(recorder)
@@ -222,8 +222,8 @@ def _run(program: _Program, options: Options, sink: Sink) -> End:
     return msgspec.structs.replace(end, own_errors=recorder.guard.errors, own_error=recorder.guard.first)
 
 
-def _execute(program: _Program, recorder: Recorder, instrument: Instrument) -> BaseException | None:
-    """Run the program; what it raised, without frames of ours, or None."""
+def _execute(program: _Program, recorder: CaptureSession, instrument: Instrument) -> BaseException | None:
+    """Run the program; what it raised, without frames of Backprobe, or None."""
     finder = program.finder(compiler := Tapping(recorder))
     main = main_module(program.filename, in_memory=program.in_memory)
     limit, options = sys.getrecursionlimit(), recorder.options
@@ -260,8 +260,8 @@ def _execute(program: _Program, recorder: Recorder, instrument: Instrument) -> B
     return None
 
 
-def _finish(program: _Program, recorder: Recorder, error: BaseException | None, deep: Deep | None) -> End:
-    """The last moment, the end frame, and what Python would have exited with."""
+def _finish(program: _Program, recorder: CaptureSession, error: BaseException | None, deep: Deep | None) -> End:
+    """Record the last moment and return the end frame, with what Python would have exited with."""
     code = 0 if error is None else exit_code(error)
     number: int | None = None
     guard = recorder.guard
@@ -288,8 +288,8 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None, 
     return end
 
 
-def _settle_children(recorder: Recorder) -> None:
-    """The program ended: what it left to `atexit` is not recorded, and its children end before it is judged."""
+def _settle_children(recorder: CaptureSession) -> None:
+    """Wait for the child processes before the program is judged; do not record what `atexit` runs."""
     observers = Observers.now
     taps.uninstall()
     torch_taps.take_out()

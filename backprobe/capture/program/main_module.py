@@ -15,12 +15,12 @@ from backprobe.capture.program.importer import Compiler
 
 
 def absolute(path: str) -> str:
-    """A path as Python makes the `__file__` of a script: `..` stays, which behind a link is another folder's parent."""
+    """Make a path absolute as Python does for a script's `__file__`: `..` stays, for the sake of links."""
     return path if os.path.isabs(path) else f"{os.getcwd()}/{path}"
 
 
 def main_module(filename: str, *, in_memory: bool) -> ModuleType:
-    """A fresh `__main__`, with the names that a script's has."""
+    """Make a fresh `__main__`, with the names that a script's has."""
     main = ModuleType("__main__")
     loader: Any = None if in_memory else SourceFileLoader("__main__", filename)
     main.__dict__.update(
@@ -31,7 +31,7 @@ def main_module(filename: str, *, in_memory: bool) -> ModuleType:
 
 
 def module_code(module: str, main: ModuleType) -> CodeType:
-    """The code of a module that is run as the program; `__main__` is told where it comes from.
+    """Compile a module that is run as the program; `__main__` learns where it comes from.
 
     Raises:
         ImportError: as `python -m` says that there is no such module.
@@ -45,7 +45,7 @@ def module_code(module: str, main: ModuleType) -> CodeType:
 
 
 def main_code(main: ModuleType, compiler: Compiler) -> CodeType:
-    """The code of the `__main__` in the folder or archive at the head of `sys.path`.
+    """Compile the `__main__` in the folder or archive at the head of `sys.path`.
 
     Raises:
         ImportError: there is none.

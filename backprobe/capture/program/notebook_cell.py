@@ -18,7 +18,7 @@ from backprobe.capture.instrument.installer import Instrument
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Sink
 from backprobe.capture.program.header import DEVIATIONS, header
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.capture.rewriting.rewriter import Rewriter
 from backprobe.capture.rewriting.scopes import Scope
 from backprobe.capture.torch_access.fence import without_ours
@@ -30,7 +30,7 @@ _FLAGS: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell as it stands in the notebook.
+    """A cell, as the notebook has it.
 
     Attributes:
         filename: What its code objects carry. path: what the record calls it, `Cell [3]`.
@@ -52,57 +52,57 @@ class Notebook:
     cells: list[Cell] = field(default_factory=list[Cell])
 
     def run(self, cell: Cell, namespace: dict[str, Any], options: Options, sink: Sink) -> BaseException | None:
-        """Run a cell; what it raised, without frames of ours, or None.
+        """Run a cell; what it raised, without frames of Backprobe, or None.
 
         Raises:
             RuntimeError: another run is being captured in this process.
             SyntaxError: the cell does not compile.
         """
-        with self._captured(cell, namespace, options, sink) as (recorder, codes):
+        with self._capture_cell(cell, namespace, options, sink) as (recorder, codes):
             if any(code.co_flags & CO_COROUTINE for code in codes):
                 raise RuntimeError("`await` outside of functions: this call is none that could be awaited")
-            error = _executed(codes, namespace)
+            error = _execute_codes(codes, namespace)
             _finish(recorder, error)
             return error
 
     async def run_async(
         self, cell: Cell, namespace: dict[str, Any], options: Options, sink: Sink
     ) -> BaseException | None:
-        """The same for a cell that awaits something outside of functions, in the event loop that runs already.
+        """Run a cell that awaits something outside of functions, in the event loop that runs already.
 
         What other tasks of that loop do meanwhile is recorded too.
         """
-        with self._captured(cell, namespace, options, sink) as (recorder, codes):
+        with self._capture_cell(cell, namespace, options, sink) as (recorder, codes):
             error = await _executed_async(codes, namespace)
             _finish(recorder, error)
             return error
 
     @contextmanager
-    def _captured(
+    def _capture_cell(
         self, cell: Cell, namespace: dict[str, Any], options: Options, sink: Sink
-    ) -> Iterator[tuple[Recorder, list[CodeType]]]:
-        """The instrument, put in for the length of a cell, and the cell's tapped code."""
+    ) -> Iterator[tuple[CaptureSession, list[CodeType]]]:
+        """Install the instrument for the length of a cell, and yield the cell's tapped code."""
         compile(
             cell.tree(), cell.filename, "exec", _FLAGS, dont_inherit=True
         )  # what it raises is the cell's own, plain
-        recorder, instrument = Recorder(options, sink), Instrument()
+        recorder, instrument = CaptureSession(options, sink), Instrument()
         instrument.put(recorder)
         try:
             recorder.writer.begin(header(options, ("notebook",), instrument.fallbacks, DEVIATIONS))
             recorder.threads.here()
             codes = self._codes(recorder, cell)
-            recorder.guard.run(_given, recorder, cell, namespace)
+            recorder.guard.run(_bind_earlier_names, recorder, cell, namespace)
             yield recorder, codes
         finally:
             instrument.take_out()
             recorder.close()
 
-    def _codes(self, recorder: Recorder, cell: Cell) -> list[CodeType]:
-        """The cell's tapped code; a last expression apart, so that its value is displayed."""
+    def _codes(self, recorder: CaptureSession, cell: Cell) -> list[CodeType]:
+        """Compile the cell's tapped code; a last expression apart, so that its value is displayed."""
         for earlier in self.cells:
-            _tapped(recorder, earlier)
+            _tap_cell(recorder, earlier)
         self.cells.append(cell)
-        body, plain = _tapped(recorder, cell).body, cell.tree().body
+        body, plain = _tap_cell(recorder, cell).body, cell.tree().body
         last = plain[-1] if plain and not cell.quiet else None
         count = 0 if not isinstance(last, ast.Expr) else 1 if isinstance(last.value, ast.Constant) else 2
         shown = body[len(body) - count :]  # the expression, and its tap, which gives None and is not displayed
@@ -113,13 +113,13 @@ class Notebook:
         return codes
 
 
-def _tapped(recorder: Recorder, cell: Cell) -> ast.Module:
+def _tap_cell(recorder: CaptureSession, cell: Cell) -> ast.Module:
     recorder.sites.add_source(cell.filename, cell.path, cell.text)
     return ast.fix_missing_locations(Rewriter(recorder.sites, cell.filename).module(cell.tree()))
 
 
-def _given(recorder: Recorder, cell: Cell, namespace: dict[str, Any]) -> None:
-    """The names of earlier cells that this one reads: they hold what they hold when it begins."""
+def _bind_earlier_names(recorder: CaptureSession, cell: Cell, namespace: dict[str, Any]) -> None:
+    """Bind the names of earlier cells that this one reads to the values that they hold when it begins."""
     tree = cell.tree()
     loads = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     names = [name for name in dict.fromkeys(loads) if name in namespace]
@@ -131,7 +131,7 @@ def _given(recorder: Recorder, cell: Cell, namespace: dict[str, Any]) -> None:
     recorder.moments.close_statement()
 
 
-def _executed(codes: Sequence[CodeType], namespace: dict[str, Any]) -> BaseException | None:
+def _execute_codes(codes: Sequence[CodeType], namespace: dict[str, Any]) -> BaseException | None:
     try:
         for code in codes:
             exec(code, namespace)
@@ -153,7 +153,7 @@ async def _executed_async(codes: Sequence[CodeType], namespace: dict[str, Any]) 
     return None
 
 
-def _finish(recorder: Recorder, error: BaseException | None) -> None:
+def _finish(recorder: CaptureSession, error: BaseException | None) -> None:
     guard, number = recorder.guard, None
     if error is not None:
         number = guard.run(recorder.failures.uncaught, error, error.__traceback__)

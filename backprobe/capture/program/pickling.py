@@ -37,8 +37,8 @@ class PlainCodes:
         self._sources[filename] = data
         self._codes.pop(filename, None)
 
-    def of(self, code: CodeType) -> CodeType:
-        """The code object that plain compilation gives for the same definition; itself if it carries no tap."""
+    def plain_code(self, code: CodeType) -> CodeType:
+        """Find the code object that plain compilation gives for the same definition; itself if it carries no tap."""
         if code.co_filename not in self._sources or not _has_taps(code):
             return code
         if code.co_filename not in self._codes:
@@ -74,7 +74,7 @@ class Picklers(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a pickler whose table is looked at as soon as it is there; None for every other module."""
+        """Find a pickler, whose table is changed as soon as it exists; None for every other module."""
         return after_import(fullname, path, target, self._put) if fullname in _PICKLERS else None
 
     def __enter__(self) -> None:
@@ -97,8 +97,8 @@ class Picklers(MetaPathFinder):
             return
         codes, guard = self._codes, self._guard
 
-        def reduced(code: CodeType) -> Any:
-            return reducer(guard.run(codes.of, code) or code)
+        def reduce_code(code: CodeType) -> Any:
+            return reducer(guard.run(codes.plain_code, code) or code)
 
         self._old.append((table, reducer))
-        table[CodeType] = reduced
+        table[CodeType] = reduce_code

@@ -55,18 +55,18 @@ def warm() -> None:
 
 
 def first() -> None:
-    """What every program needs: torch in one thread, a backward pass, a captured run."""
+    """Load what every program needs: torch in one thread, a backward pass, a captured run."""
     torch.set_num_threads(1)
-    _undisturbed(_capture_once)
+    _preserve_random_state(_capture_once)
 
 
 def rest() -> tuple[Callable[[], None], ...]:
-    """What many programs need, in steps of at most a second, the commonest first: a child forked between two is right.
+    """List what many programs need, in steps of at most a second, the commonest first. A fork may come between two.
 
     The first optimizer imports `torch._dynamo`, which takes longer than all else together.
     """
     imports = [partial(_import, module) for module in _LAZY]
-    return (partial(_undisturbed, _train_once), partial(_undisturbed, _capture_again), *imports)
+    return (partial(_preserve_random_state, _train_once), partial(_preserve_random_state, _capture_again), *imports)
 
 
 def rehearse() -> None:
@@ -74,14 +74,14 @@ def rehearse() -> None:
 
     A page is copied when it is first written to, and even reading an object of Python's writes to it.
     """
-    _undisturbed(_capture_usual)
+    _preserve_random_state(_capture_usual)
 
 
 def _import(module: str) -> None:
     importlib.import_module(module)
 
 
-def _undisturbed(step: Callable[[], None]) -> None:
+def _preserve_random_state(step: Callable[[], None]) -> None:
     """Run a step and put the random state back."""
     state = torch.get_rng_state()
     try:
@@ -103,9 +103,9 @@ def _train_once() -> None:
 
 
 def _capture_again() -> None:
-    """Captured runs of what beginners submit: what one makes once, allocates and orders, a child then finds made.
+    """Capture typical first programs: what that makes once, allocates and orders is then ready in a child.
 
-    Of a child that ran five lines it took 10 of 26 ms of CPU time and 2 of 12 MiB of pages of its own.
+    Of a child that ran five lines it took 10 of 26 ms of CPU time and 2 of the 12 MiB of its private pages.
     """
     for _ in range(_CAPTURES):
         _capture_usual()
@@ -118,7 +118,7 @@ def _capture_usual() -> None:
 
 
 def _capture_once() -> None:
-    """One captured run, so that the swapped sources are in `linecache` and every path of ours ran."""
+    """Capture one run, so that the swapped sources are in `linecache` and every path of Backprobe ran."""
     from backprobe.capture.program.launch import run_source
 
     run_source("import torch\nx = torch.ones(2, requires_grad=True)\n(x * x).sum().backward()\ng = x.grad\n")

@@ -19,13 +19,13 @@ from backprobe.capture.instrument.installer import Instrument
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Sink
 from backprobe.capture.program.header import header
-from backprobe.capture.recorder import Recorder
+from backprobe.capture.recorder import CaptureSession
 from backprobe.capture.rewriting.sites import Sites
 from backprobe.capture.rewriting.untapped_sites import OutsideSites
 from backprobe.record import End, Record
 
 DEVIATIONS: Final = (
-    "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
+    "weakref.getweakrefs() and getweakrefcount() are functions of Backprobe, which leave out our references",
     "names __bp_*__ in builtins",
     "sys.settrace and profilers see the instrument",
     "watch: names and versions of locals, and the lines of nodes and in-place operations, are not seen",
@@ -36,7 +36,7 @@ class Watch:
     """One capture of a running program, from `start` to `stop`."""
 
     def __init__(self, options: Options, sink: Sink) -> None:
-        self._recorder = Recorder(options, sink, OutsideSites)
+        self._recorder = CaptureSession(options, sink, OutsideSites)
         self._instrument = Instrument()
         self._pid = os.getpid()
 
@@ -117,7 +117,7 @@ def check(watched: Sequence[Any]) -> None:
 
 
 def names_given(frame: FrameType | None, count: int) -> list[str | None]:
-    """What a caller calls the positional arguments of the call it is in, read from its source."""
+    """Read from a caller's source what it calls the positional arguments of the call that it is in."""
     call = None if frame is None else _call_at(frame)
     if call is None or len(call.args) != count or any(isinstance(arg, ast.Starred) for arg in call.args):
         return [None] * count
@@ -125,7 +125,7 @@ def names_given(frame: FrameType | None, count: int) -> list[str | None]:
 
 
 def _call_at(frame: FrameType) -> ast.Call | None:
-    """The call that a frame is in, from its source."""
+    """Find the call that a frame is in, from its source."""
     where = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     try:
@@ -137,7 +137,7 @@ def _call_at(frame: FrameType) -> ast.Call | None:
 
 
 def _site(sites: Sites, frame: FrameType | None) -> int | None:
-    """The innermost statement of the program: a training loop of a library may have called what watches."""
+    """Find the innermost statement of the program: a library's training loop may have called what watches."""
     while frame is not None and not sites.is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else sites.of_frame(frame)

@@ -10,18 +10,18 @@ _SIMPLE = (ast.Constant, ast.Name, ast.Lambda)
 
 
 def place(node: Any, at: ast.AST) -> Any:
-    """A node at the position of another one."""
+    """Put a node at the position of another one."""
     return ast.copy_location(node, at)
 
 
 def call(function: str, args: Sequence[Any], at: ast.AST) -> ast.Call:
-    """A call of a tap; integers among the arguments become constants; every added node stands at `at`."""
+    """Build a call of a tap. Integers among the arguments become constants; every added node stands at `at`."""
     built = [place(ast.Constant(arg), at) if isinstance(arg, int) else arg for arg in args]
     return place(ast.Call(place(ast.Name(function, ast.Load()), at), built, []), at)
 
 
 def simple(node: ast.AST) -> bool:
-    """An expression that runs no autograd operation."""
+    """Return whether an expression runs no autograd operation."""
     if isinstance(node, ast.Attribute):
         return simple(node.value)
     if isinstance(node, ast.Compare):  # a comparison has no derivative
@@ -33,12 +33,12 @@ def simple(node: ast.AST) -> bool:
     return isinstance(node, _SIMPLE)
 
 
-def asserted(node: Any, inside: Callable[[Any], Any], passing: Callable[[Any], Any]) -> Any:
-    """The test of an `assert`, tapped inside: its outer form decides what the compiler warns of and where it raises."""
+def tap_assertion(node: Any, inside: Callable[[Any], Any], passing: Callable[[Any], Any]) -> Any:
+    """Tap the test of an `assert` inside: its outer form decides what the compiler warns of and where it raises."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        node.operand = asserted(node.operand, inside, passing)
+        node.operand = tap_assertion(node.operand, inside, passing)
     elif isinstance(node, ast.BoolOp):
-        node.values = [asserted(value, inside, passing) for value in node.values]
+        node.values = [tap_assertion(value, inside, passing) for value in node.values]
     elif isinstance(node, ast.Compare):
         node.left, node.comparators = passing(node.left), [passing(part) for part in node.comparators]
     else:
@@ -88,7 +88,7 @@ class ExpressionTaps(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """A load of `.grad`, or any other attribute."""
+        """Tap a load of `.grad`; visit the object of any other attribute."""
         if node.attr != "grad" or not isinstance(node.ctx, ast.Load):
             node.value = self.visit(node.value)
             return node

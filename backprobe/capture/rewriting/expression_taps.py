@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from backprobe.capture.rewriting.ast_nodes import ExpressionTaps, call, place
-from backprobe.capture.rewriting.operation_facts import Below, FileOperations
+from backprobe.capture.rewriting.operation_facts import FileOperations, Operand
 from backprobe.capture.rewriting.read_names import OPERATORS, asks, call_of, chain, is_metadata
 
 _PASSED_OVER: Final = frozenset({
@@ -42,11 +42,11 @@ class OperationTaps(ExpressionTaps):
         self.imported: frozenset[str] = frozenset()
         self._operations = operations
         self._statement = 0
-        self._below: Below | None = None
+        self._below: Operand | None = None
         self._may_skip = self._repeats = False
 
     def aside(self, node: Any, statement: int) -> Any:
-        """An expression of a statement that does not go into its value: the place it is stored in."""
+        """Tap an expression of a statement that does not go into its value: the place it is stored in."""
         outer = self._statement
         self._statement = statement
         with self._apart():
@@ -55,9 +55,9 @@ class OperationTaps(ExpressionTaps):
         return node
 
     def value(self, node: Any, statement: int) -> Any:
-        """An expression of a statement with its taps."""
+        """Tap an expression of a statement."""
         outer = self._statement, self._below
-        self._statement, self._below = statement, Below()
+        self._statement, self._below = statement, Operand()
         try:
             node = self.visit(node)
             self._operations.settle(statement, self._below)
@@ -65,14 +65,14 @@ class OperationTaps(ExpressionTaps):
             self._statement, self._below = outer
         return node
 
-    def beside(self, statement: int, names: Sequence[str]) -> None:
+    def note_outer_names(self, statement: int, names: Sequence[str]) -> None:
         """Names outside of its value that go into what a statement binds: the index of a store, `x` of `x += 1`."""
-        self._operations.settle(statement, Below(names=dict.fromkeys(names)))
+        self._operations.settle(statement, Operand(names=dict.fromkeys(names)))
 
     # ---- what is an operation
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call."""
+        """Tap a call."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _PASSED_OVER:
             node.args, node.keywords = [self.visit(a) for a in node.args], [self.visit(k) for k in node.keywords]
@@ -86,13 +86,13 @@ class OperationTaps(ExpressionTaps):
                     with self._apart():
                         node.args[0] = self.visit(argument)
                 else:
-                    node.args[index] = self._handed(argument)
+                    node.args[index] = self._tap_argument(argument)
             for keyword in node.keywords:
-                keyword.value = self._handed(keyword.value)
-        return self._tapped(node, function, below)
+                keyword.value = self._tap_argument(keyword.value)
+        return self._tap_operation(node, function, below)
 
     def _function(self, node: ast.Call) -> None:
-        """What is called; the tensor whose method it is goes into the call."""
+        """Visit what is called; the tensor whose method it is goes into the call."""
         function = node.func
         if isinstance(function, ast.Attribute):
             if is_metadata(function):
@@ -103,19 +103,19 @@ class OperationTaps(ExpressionTaps):
         elif not isinstance(function, ast.Name):
             node.func = self.visit(function)
 
-    def _handed(self, node: Any) -> Any:
-        """An argument; a name is looked at, since it may hold a list of tensors."""
+    def _tap_argument(self, node: Any) -> Any:
+        """Visit an argument. A name is looked at, since it may hold a list of tensors."""
         if isinstance(node, ast.Starred):
-            node.value = self._handed(node.value)
+            node.value = self._tap_argument(node.value)
             return node
         if not isinstance(node, ast.Name) or node.id in self.imported:
             return self.visit(node)
         with self._operation() as below:
             below.names[node.id] = None
-        return self._tapped(node, node.id, below, is_load=True)
+        return self._tap_operation(node, node.id, below, is_load=True)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """`a * b`."""
+        """Tap `a * b`."""
         if all(
             isinstance(part, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop))
             for part in ast.walk(node)
@@ -123,24 +123,24 @@ class OperationTaps(ExpressionTaps):
             return node  # numbers: the compiler makes one of them
         with self._operation() as below:
             node.left, node.right = self.visit(node.left), self.visit(node.right)
-        return self._tapped(node, OPERATORS.get(type(node.op), "operator"), below)
+        return self._tap_operation(node, OPERATORS.get(type(node.op), "operator"), below)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        """`-a`."""
+        """Tap `-a`."""
         if isinstance(node.operand, ast.Constant) or type(node.op) not in _UNARY:
             node.operand = self.visit(node.operand)
             return node
         with self._operation() as below:
             node.operand = self.visit(node.operand)
-        return self._tapped(node, _UNARY[type(node.op)], below)
+        return self._tap_operation(node, _UNARY[type(node.op)], below)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """`a > b`."""
+        """Tap `a > b`."""
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
             return self.generic_visit(node)
         with self._operation() as below:
             node.left, node.comparators = self.visit(node.left), [self.visit(node.comparators[0])]
-        return self._tapped(node, _COMPARE[type(node.ops[0])], below)
+        return self._tap_operation(node, _COMPARE[type(node.ops[0])], below)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         """`a[i]`."""
@@ -151,7 +151,7 @@ class OperationTaps(ExpressionTaps):
             if text is not None:
                 below.names[text] = None
             node.value, node.slice = self.visit(node.value), self.visit(node.slice)
-        return self._tapped(node, "[]", below, is_load=True)
+        return self._tap_operation(node, "[]", below, is_load=True)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         """`a.T`; `self.h`."""
@@ -169,7 +169,7 @@ class OperationTaps(ExpressionTaps):
         if node.attr == "grad":
             with self._operation() as below, self._apart():
                 tapped = super().visit_Attribute(node)
-            return self._tapped(tapped, ".grad", below, is_load=True)
+            return self._tap_operation(tapped, ".grad", below, is_load=True)
         with self._operation() as below:
             text = chain(node)
             if text is not None:
@@ -178,14 +178,14 @@ class OperationTaps(ExpressionTaps):
                 node.value = self.visit(node.value)
             else:
                 self._note_bases(node.value)
-        return self._tapped(node, f".{node.attr}", below, is_load=True)
+        return self._tap_operation(node, f".{node.attr}", below, is_load=True)
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """A name that is read; in a comprehension it may be one that no statement bound."""
+        """Note a name that is read. In a comprehension it may be one that no statement bound."""
         if self._repeats and isinstance(node.ctx, ast.Load) and node.id not in self.imported:
             with self._operation() as below:
                 below.names[node.id] = None
-            return self._tapped(node, node.id, below, is_load=True)
+            return self._tap_operation(node, node.id, below, is_load=True)
         if self._below is not None and isinstance(node.ctx, ast.Load):
             self._below.names[node.id] = None
         return node
@@ -193,7 +193,7 @@ class OperationTaps(ExpressionTaps):
     # ---- what is none
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.NamedExpr:
-        """`(y := value)`: a statement of its own."""
+        """Tap `(y := value)` as a statement."""
         site = self._part_site(node, "assign", (node.target.id,))
         node.value = call("__bp_value__", [site, self.value(node.value, site)], node.value)
         if self._below is not None:
@@ -201,7 +201,7 @@ class OperationTaps(ExpressionTaps):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
-        """`a if test else b`."""
+        """Visit `a if test else b`."""
         with self._apart():
             node.test = self.visit(node.test)
         with self._optional():
@@ -209,7 +209,7 @@ class OperationTaps(ExpressionTaps):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.BoolOp:
-        """`a or b`."""
+        """Visit `a or b`."""
         with self._optional():
             node.values = [self.visit(value) for value in node.values]
         return node
@@ -228,11 +228,11 @@ class OperationTaps(ExpressionTaps):
         return self._comprehension(node) if isinstance(node, _COMPREHENSIONS) else super().visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
-        """A text: what is in it is not followed."""
+        """Visit a text; what is in it is not followed."""
         return node if not _reads_grad(node) else ExpressionTaps.generic_visit(self, node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
-        """A value in a text."""
+        """Visit a value in a text."""
         with self._apart():
             return self.generic_visit(node)
 
@@ -253,7 +253,7 @@ class OperationTaps(ExpressionTaps):
         return base.id in self.imported if isinstance(base, ast.Name) else None
 
     def _note_bases(self, node: ast.expr) -> None:
-        """`a` and `a.b` of `a.b.c`: the first of them that is a tensor is what went in."""
+        """Note `a` and `a.b` of `a.b.c`: the first of them that is a tensor is what went in."""
         while isinstance(node, ast.Attribute):
             self._name(chain(node))
             node = node.value
@@ -263,24 +263,24 @@ class OperationTaps(ExpressionTaps):
         if text is not None and self._below is not None:
             self._below.names[text] = None
 
-    def _tapped(self, node: Any, function: str, below: Below, *, is_load: bool = False) -> ast.expr:
+    def _tap_operation(self, node: Any, function: str, below: Operand, *, is_load: bool = False) -> ast.expr:
         number = self._operations.add(node, function, below, self._statement, is_load=is_load, repeats=self._repeats)
         if self._below is not None:
             self._below.operations.append((number, self._may_skip))
         return place(call("__bp_op__", [number, node], node), node)
 
     @contextmanager
-    def _operation(self) -> Iterator[Below]:
-        outer, skips, below = self._below, self._may_skip, Below()
+    def _operation(self) -> Iterator[Operand]:
+        outer, skips, below = self._below, self._may_skip, Operand()
         self._below, self._may_skip = below, False
         yield below
         self._below, self._may_skip = outer, skips
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
-        """What is visited in here does not go into the operation around it."""
+        """Keep what is visited in the context out of the operation around it."""
         outer = self._below
-        self._below = Below()
+        self._below = Operand()
         yield
         self._below = outer
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Below:
+class Operand:
     """What stands right below an operation, or is the value of a statement.
 
     Attributes:
@@ -29,7 +29,7 @@ class OperationFacts:
     Attributes:
         place: line, column, end line, end column, as the record has them.
         below: Operations right below it, each with whether it may be left out. keys: names right below it.
-        is_load: A name, attribute or subscript: it may only give what was there. repeats: it stands in a comprehension.
+        is_load: A name, attribute or subscript: it may only give what was there. repeats: it is in a comprehension.
         is_value: It is the value of its statement.
     """
 
@@ -61,7 +61,7 @@ class FileOperations:
     def __init__(self, sites: Sites, filename: str) -> None:
         self._sites, self._filename = sites, filename
 
-    def add(self, node: Any, function: str, below: Below, statement: int, *, is_load: bool, repeats: bool) -> int:
+    def add(self, node: Any, function: str, below: Operand, statement: int, *, is_load: bool, repeats: bool) -> int:
         """Register an operation; its number."""
         line, end, registry = node.lineno, node.end_lineno or node.lineno, self._sites.operations
         col = self._sites.column(self._filename, line, node.col_offset)
@@ -74,8 +74,8 @@ class FileOperations:
         )
         return len(registry.facts) - 1
 
-    def settle(self, statement: int, below: Below) -> None:
-        """A statement's value is complete: these operations are it, these names stand beside them."""
+    def settle(self, statement: int, below: Operand) -> None:
+        """Complete a statement's value: these operations are it, and these names stand beside them."""
         registry = self._sites.operations
         for number, _ in below.operations:
             registry.facts[number].is_value = True

@@ -50,7 +50,7 @@ def reads(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
 
 
 def operands(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
-    """The names and chains among `reads` whose elements can get into the value: not what is only asked for its shape.
+    """List the names and chains among `reads` whose elements can get into the value, not just the shape.
 
     Left out besides: the object that an attribute or subscript is stored into.
     """
@@ -67,7 +67,7 @@ def operands(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
 
 
 def _operands_in(node: ast.AST) -> list[ast.AST]:
-    """The parts of a node whose elements can get into its value."""
+    """List the parts of a node whose elements can get into its value."""
     if isinstance(node, ast.Attribute):
         return [] if is_metadata(node) or isinstance(node.ctx, ast.Store) else [node.value]
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -78,19 +78,19 @@ def _operands_in(node: ast.AST) -> list[ast.AST]:
 
 
 def asks(node: ast.Call) -> bool:
-    """The call asks its first argument for no element: `len(x)`, `torch.zeros_like(x)`."""
+    """Return whether the call asks its first argument for no element: `len(x)`, `torch.zeros_like(x)`."""
     called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     is_method = isinstance(node.func, ast.Attribute) and not called.endswith("_like")
     return called in _ASKS and not is_method
 
 
 def is_metadata(node: ast.AST) -> bool:
-    """An attribute whose answer holds no element of what it is asked of: `.shape`."""
+    """Return whether an attribute holds no element of its object: `.shape`."""
     return isinstance(node, ast.Attribute) and node.attr in _METADATA
 
 
 def call_of(node: ast.AST | None) -> str:
-    """The call or operator whose result an expression is: `torch.randn`, `.detach`, `*`; "" for anything else."""
+    """Name the call or operator whose result an expression is: `torch.randn`, `.detach`, `*`; "" for anything else."""
     if isinstance(node, ast.Await):
         return call_of(node.value)
     if isinstance(node, ast.Call):
@@ -105,7 +105,7 @@ def call_of(node: ast.AST | None) -> str:
 
 
 def imported_by(tree: ast.AST) -> frozenset[str]:
-    """The names that imports anywhere in a file bind."""
+    """Collect the names that imports anywhere in a file bind."""
     return frozenset(
         (alias.asname or alias.name).split(".")[0]
         for node in ast.walk(tree)

@@ -36,7 +36,7 @@ class Scope:
     outer: Scope | None = None
 
     def owner(self, text: str) -> str:
-        """The function that the first name of a name, chain or subscript belongs to."""
+        """Return the function that the first name of a name, chain or subscript belongs to."""
         return self._owner(_first(text))
 
     def _owner(self, name: str) -> str:
@@ -47,11 +47,11 @@ class Scope:
         return MODULE if self.outer is None else self.outer._owner(name)
 
     def in_loop(self, line: int) -> Scope:
-        """The scope of the body of a loop that begins at a line."""
+        """Return the scope of the body of a loop that begins at a line."""
         return replace(self, loop_line=line)
 
-    def inside(self, node: Any) -> Scope:
-        """The scope of a function's or a class's body that is defined here."""
+    def body_scope(self, node: Any) -> Scope:
+        """Return the scope of the body of a function or class that is defined here."""
         qualified = f"{self.prefix}{node.name}"
         is_class = isinstance(node, ast.ClassDef)
         outer = None if self.top else self.outer if self._is_class else self
@@ -93,7 +93,7 @@ def _own(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _bound_by(node: ast.AST) -> list[str]:
-    """The names that one node binds."""
+    """List the names that one node binds."""
     if isinstance(node, ast.Name):
         return [] if isinstance(node.ctx, ast.Load) else [node.id]
     if isinstance(node, _DEFINITIONS):

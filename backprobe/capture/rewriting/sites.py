@@ -75,7 +75,7 @@ class Span(NamedTuple):
     site: int
 
     def covers(self, line: int, column: int) -> bool:
-        """A place lies in it."""
+        """Return whether a place lies in the span."""
         return (self.line, self.column) <= (line, column) < (self.end_line, self.end_column)
 
     @property
@@ -90,7 +90,7 @@ class Columns:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
 
-    def of(self, line: int, offset: int) -> int:
+    def column_of_offset(self, line: int, offset: int) -> int:
         """1-based column, in code points, of a 0-based byte offset in a 1-based line."""
         if not 0 < line <= len(self._lines):
             return offset + 1
@@ -106,7 +106,7 @@ class Sites:
     Attributes:
         on_text: Called with the text of every source that is registered.
         operations: The operations that stand in the statements.
-        folder: With a slash at its end: that of the program, where paths are told without it; "": they are told whole.
+        folder: With a slash at its end: that of the program; paths are written without it. "": they are written whole.
         rows: What was written, for forked children; None: it is not kept.
     """
 
@@ -165,14 +165,14 @@ class Sites:
 
     def column(self, filename: str, line: int, offset: int) -> int:
         """1-based column, in code points, of a UTF-8 byte offset in a line of the program."""
-        return self._columns[filename].of(line, offset)
+        return self._columns[filename].column_of_offset(line, offset)
 
     def is_user_file(self, filename: str) -> bool:
-        """The file is one of the program's own."""
+        """Return whether the file is one of the program's own."""
         return filename in self.sources
 
     def path_of(self, filename: str) -> int | None:
-        """Number of the source a code object's file name belongs to; None for a library."""
+        """Return the number of the source that a code object's file name belongs to; None for a library."""
         return self.sources.get(filename)
 
     def add(
@@ -201,9 +201,9 @@ class Sites:
                 site=number,
                 source=self.sources[filename],
                 line=line,
-                col=columns.of(line, node.col_offset),
+                col=columns.column_of_offset(line, node.col_offset),
                 end_line=end,
-                end_col=columns.of(end, node.end_col_offset or 0),
+                end_col=columns.column_of_offset(end, node.end_col_offset or 0),
                 kind=kind,
                 function=name(scope.function),
                 loop_line=scope.loop_line,
@@ -224,7 +224,7 @@ class Sites:
         return _keys(self.facts[site].scope, names)
 
     def at_line(self, filename: str, line: int) -> int | None:
-        """The site of the smallest statement that covers a line; None if there is none.
+        """Return the site of the smallest statement that covers a line; None if there is none.
 
         The entry of a function has the place of its first statement, which goes before it.
         """
@@ -234,11 +234,11 @@ class Sites:
         return self._lines[key]
 
     def of_frame(self, frame: FrameType) -> int | None:
-        """The site of the statement that a frame is in."""
+        """Return the site of the statement that a frame is in."""
         return self.at_instruction(frame.f_code, frame.f_lasti, frame.f_lineno)
 
     def at_instruction(self, code: CodeType, lasti: int, line: int) -> int | None:
-        """The site of the statement that an instruction belongs to; None if there is none.
+        """Return the site of the statement that an instruction belongs to; None if there is none.
 
         Args:
             lasti: Its offset in the code, in bytes, as frames and tracebacks tell it. line: of the source, as they do.
@@ -258,25 +258,25 @@ class Sites:
         return len(self._begins.get((filename, line), ())) > 1
 
     def _at_column(self, filename: str, line: int, column: int) -> int | None:
-        """The site of the smallest statement around a place; None if there is none, or a smaller one is on the line.
+        """Return the site of the smallest statement around a place; None if none, or a smaller one is on the line.
 
         `with` calls `__enter__` at its own first column: that belongs to its head, not to all that is below it.
 
         Args:
             column: In bytes of UTF-8, from 0.
         """
-        here = self._over(filename, line)
+        here = self._find_spans(filename, line)
         around = [span for span in here if span.covers(line, column)]
         best = min(around, key=lambda span: (*span.size, span.enters), default=None)
         least = min((span.size[0] for span in here), default=0)
         return None if best is None or best.size[0] > least else best.site
 
     def _search(self, filename: str, line: int) -> int | None:
-        best = min(self._over(filename, line), key=lambda span: (span.size[0], span.enters), default=None)
+        best = min(self._find_spans(filename, line), key=lambda span: (span.size[0], span.enters), default=None)
         return None if best is None else best.site
 
-    def _over(self, filename: str, line: int) -> list[Span]:
-        """The statements that a line is part of."""
+    def _find_spans(self, filename: str, line: int) -> list[Span]:
+        """List the statements that a line is part of."""
         return [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
 
 
@@ -291,7 +291,7 @@ def _keys(scope: Scope, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def flat_names(target: Target) -> list[str]:
-    """The names in a target, in source order."""
+    """List the names in a target, in source order."""
     if isinstance(target, str):
         return [target]
     if isinstance(target, tuple):

@@ -13,12 +13,12 @@ Target = Any
 
 
 def is_docstring(node: ast.stmt | None) -> bool:
-    """A string that stands alone."""
+    """Return whether the statement is a string that stands alone."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def is_future(node: ast.stmt | None) -> bool:
-    """A `from __future__ import`."""
+    """Return whether the statement is a `from __future__ import`."""
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
@@ -36,7 +36,7 @@ def target_of(node: ast.expr) -> Target:
 
 
 def plain_names(targets: Sequence[ast.expr]) -> list[ast.Name] | None:
-    """The plain names that targets are made of; None if anything else is among them."""
+    """List the plain names that targets are made of; None if anything else is among them."""
     found: list[ast.Name] = []
     for target in targets:
         if isinstance(target, ast.Name):
@@ -54,25 +54,25 @@ def plain_names(targets: Sequence[ast.expr]) -> list[ast.Name] | None:
 
 
 def containers(targets: Sequence[ast.expr]) -> list[ast.expr]:
-    """Loads of the names that subscripts are stored into: a store into a tensor binds no name."""
+    """Load the names that subscripts are stored into: a store into a tensor binds no name."""
     found = [target.value for target in targets if isinstance(target, ast.Subscript)]
     return [place(ast.Name(node.id, ast.Load()), node) for node in found if isinstance(node, ast.Name)]
 
 
-def loaded(target: ast.expr) -> list[ast.expr]:
-    """What an augmented assignment reads of its target."""
+def build_target_read(target: ast.expr) -> list[ast.expr]:
+    """Build what an augmented assignment reads of its target."""
     copy: Any = ast.parse(ast.unparse(target), mode="eval").body
     return [copy]
 
 
 def parameters(args: ast.arguments) -> list[str]:
-    """The names of a function's parameters."""
+    """List the names of a function's parameters."""
     named = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     return named + [arg.arg for arg in (args.vararg, args.kwarg) if arg is not None]
 
 
-def captured(pattern: ast.pattern) -> list[ast.Name]:
-    """The names that a `case` binds."""
+def list_captured_names(pattern: ast.pattern) -> list[ast.Name]:
+    """List the names that a `case` binds."""
     return [
         place(ast.Name(node.name, ast.Load()), node)
         for node in ast.walk(pattern)

@@ -54,12 +54,12 @@ class Place:
     def scope(self) -> Scope:
         """The scope of what stands here."""
         if self._scope is None:
-            self._scope = Scope() if self._outer is None else self._inside(self._outer.scope)
+            self._scope = Scope() if self._outer is None else self._inner_scope(self._outer.scope)
         return self._scope
 
-    def _inside(self, outer: Scope) -> Scope:
+    def _inner_scope(self, outer: Scope) -> Scope:
         is_loop = isinstance(self._node, (ast.For, ast.AsyncFor, ast.While))
-        return outer.in_loop(self._node.lineno) if is_loop else outer.inside(self._node)
+        return outer.in_loop(self._node.lineno) if is_loop else outer.body_scope(self._node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ class OutsideSites(Sites):
         self._foreign = _foreign()
 
     def is_user_file(self, filename: str) -> bool:
-        """The file is no library's and its text is known."""
+        """Return whether the file is no library's and its text is known."""
         known = self._asked.get(filename)
         if known is None:
             known = self._asked[filename] = super().is_user_file(filename) or self._take(filename)
         return known
 
     def at_line(self, filename: str, line: int) -> int | None:
-        """The site of the smallest statement that covers a line; made now if there is none."""
+        """Return the site of the smallest statement that covers a line; make it if there is none."""
         statements = self._statements.get(filename)
         if statements is None:
             return super().at_line(filename, line)
@@ -102,7 +102,7 @@ class OutsideSites(Sites):
         return self._covered[asked]
 
     def _site(self, filename: str, found: Statement) -> int:
-        """The site of a statement; made now if there is none."""
+        """Return the site of a statement; make it if there is none."""
         key = (filename, id(found.node))
         if key not in self._made:
             self._made[key] = self._add(filename, found)
@@ -117,10 +117,12 @@ class OutsideSites(Sites):
         statements = self._statements.get(filename)
         if statements is None:
             return super()._at_column(filename, line, column)
-        around = [one for one in statements if _begins(one.node) <= (line, column) < _ends(one.node)]
+        around = [
+            statement for statement in statements if _begins(statement.node) <= (line, column) < _ends(statement.node)
+        ]
         if not around:
             return None
-        return self._site(filename, max(around, key=lambda one: _begins(one.node)))
+        return self._site(filename, max(around, key=lambda span: _begins(span.node)))
 
     def _take(self, filename: str) -> bool:
         """Register a user's file."""
@@ -135,7 +137,7 @@ class OutsideSites(Sites):
             self._statements[filename] = list(_statements(ast.parse(text).body, Place()))
         except (SyntaxError, ValueError, RecursionError):
             self._statements[filename] = []
-        begins = Counter(one.node.lineno for one in self._statements[filename])
+        begins = Counter(statement.node.lineno for statement in self._statements[filename])
         self._shared_lines[filename] = frozenset(line for line, count in begins.items() if count > 1)
         return True
 
@@ -184,7 +186,7 @@ def _ends(node: ast.stmt) -> tuple[int, int]:
 
 
 def _covering(statements: Sequence[Statement], line: int) -> Statement | None:
-    """The smallest statement that covers a line."""
+    """Find the smallest statement that covers a line."""
     found: Statement | None = None
     for statement in statements:
         if statement.node.lineno <= line <= statement.last_line and (
@@ -210,7 +212,7 @@ def _foreign() -> tuple[Path, ...]:
 
 
 def _short(filename: str) -> str:
-    """A path from the program's folder on, where it lies in it."""
+    """Shorten a path to the part from the program's folder on, if it lies in that folder."""
     for folder in (sys.path[0] if sys.path else "", "."):
         try:
             return Path(filename).resolve().relative_to(Path(folder or ".").resolve()).as_posix()

@@ -19,7 +19,7 @@ class CannotSwap(Exception):
 
 
 def swapped_code(function: FunctionType, enter: str, leave: str, returned: str | None = None) -> CodeType:
-    """The code of `function` with `enter` first, `leave` in a `finally`, and `returned(...)` around what it returns.
+    """Compile `function` with `enter` first, `leave` in a `finally`, and `returned(...)` around what it returns.
 
     Args:
         enter, leave: Statements in the names that the function has. returned: A call to which the value is added.
@@ -34,11 +34,11 @@ def swapped_code(function: FunctionType, enter: str, leave: str, returned: str |
     if not isinstance(definition, ast.FunctionDef) or definition.name != function.__name__:
         raise CannotSwap(f"{function.__qualname__}: its source is not a plain definition")
     _wrap(definition, enter, leave, returned)
-    return _compiled(ast.Module(body=[definition], type_ignores=[]), function)
+    return _compile_function(ast.Module(body=[definition], type_ignores=[]), function)
 
 
 def _definition(function: FunctionType) -> ast.stmt | None:
-    """The function's definition; every node is where it is in the file.
+    """Parse the function's definition; every node is where it is in the file.
 
     Empty lines stand for those before it, and an `if` for what it is indented in: shifting each node costs more.
     """
@@ -62,9 +62,9 @@ def _definition(function: FunctionType) -> ast.stmt | None:
 
 
 def _last_line(code: CodeType) -> int:
-    """The last line that a function's code is from; a bracket that closes behind it is not in any code."""
+    """Return the last line that a function's code is from; a bracket that closes behind it is not in any code."""
     last = max((place[1] or 0 for place in code.co_positions()), default=0)
-    return max([last, *(_last_line(one) for one in code.co_consts if isinstance(one, CodeType))])
+    return max([last, *(_last_line(co_const) for co_const in code.co_consts if isinstance(co_const, CodeType))])
 
 
 def _wrap(definition: ast.FunctionDef, enter: str, leave: str, returned: str | None) -> None:
@@ -72,36 +72,36 @@ def _wrap(definition: ast.FunctionDef, enter: str, leave: str, returned: str | N
     anchor = definition.body[first]
     if returned is not None:
         for node in [node for statement in definition.body for node in _returns(statement)]:
-            call: Any = _at(ast.parse(returned, mode="eval").body, node.value or node)
+            call: Any = _find_node(ast.parse(returned, mode="eval").body, node.value or node)
             call.args.append(node.value)
             node.value = call
     guarded = ast.Try(
-        body=definition.body[first:], handlers=[], orelse=[], finalbody=[_at(ast.parse(leave).body[0], anchor)]
+        body=definition.body[first:], handlers=[], orelse=[], finalbody=[_find_node(ast.parse(leave).body[0], anchor)]
     )
     definition.body = [
-        *definition.body[:first], _at(ast.parse(enter).body[0], anchor), ast.copy_location(guarded, anchor)
+        *definition.body[:first], _find_node(ast.parse(enter).body[0], anchor), ast.copy_location(guarded, anchor)
     ]  # fmt: skip
 
 
 def _returns(statement: ast.AST) -> Iterator[ast.Return]:
-    """The function's own `return` statements that give a value: no expression has one, nor a definition inside."""
+    """Yield the function's own `return` statements that give a value, not those of definitions inside it."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return
     if isinstance(statement, ast.Return) and statement.value is not None:
         yield statement
     for field in ("body", "orelse", "handlers", "finalbody", "cases"):
-        for one in getattr(statement, field, ()):
-            yield from _returns(one)
+        for child in getattr(statement, field, ()):
+            yield from _returns(child)
 
 
-def _at(node: Any, place: ast.AST) -> Any:
+def _find_node(node: Any, place: ast.AST) -> Any:
     for part in ast.walk(node):
         if isinstance(part, (ast.expr, ast.stmt)):
             ast.copy_location(part, place)
     return node
 
 
-def _compiled(tree: ast.Module, function: FunctionType) -> CodeType:
+def _compile_function(tree: ast.Module, function: FunctionType) -> CodeType:
     old = function.__code__
     module = compile(tree, old.co_filename, "exec", dont_inherit=True, flags=old.co_flags & _FUTURES)
     for constant in module.co_consts:

@@ -2,7 +2,7 @@
 
     at most COPIED elements   one copy, which comes over whole and is reduced here
     at most ROOM              one copy, and once so many elements wait, one set of reductions over the rows of all
-    more                      eight kernels of its own
+    more                      eight kernels
 
 1. Nothing here waits for the device. What is made beside a tensor is bounded: twenty bytes for each of ROOM elements,
    or four for each of PIECE. Nothing is cast as a whole: torch's reductions to a wider dtype do that on CUDA.
@@ -51,11 +51,11 @@ class Whole:
     parts: list[torch.Tensor]
 
     def numbers(self, found: Found) -> Numbers:
-        """What they came to."""
+        """Combine the parts into the tensor's numbers."""
         norm, total, low, high, *counts = (found[id(part)] for part in self.parts)
         some, others = counts[: len(counts) // 2], counts[len(counts) // 2 :]
         nans, odd = sum(pair[1] for pair in others), sum(pair[0] for pair in others)
-        return norm[0], total[0], low[0], high[0], sum(one[0] for one in some), nans, odd
+        return norm[0], total[0], low[0], high[0], sum(count[0] for count in some), nans, odd
 
 
 @dataclass(slots=True, eq=False)
@@ -99,8 +99,8 @@ class Batch:
             return held
         self.failed = True
         flat = [copy.view(-1) for copy in held]
-        tails = [one[one.numel() - one.numel() % ROW :] for one in flat if one.numel() % ROW]
-        full = [one[: one.numel() - one.numel() % ROW] if one.numel() % ROW else one for one in flat]
+        tails = [values[values.numel() - values.numel() % ROW :] for values in flat if values.numel() % ROW]
+        full = [values[: values.numel() - values.numel() % ROW] if values.numel() % ROW else values for values in flat]
         norm, wide = torch.linalg.vector_norm, flattened(full).view(-1, ROW).to(torch.float64)
         low, high = torch.aminmax(wide, dim=1)
         self.parts = [
@@ -109,14 +109,14 @@ class Batch:
             low,
             high,
             norm(wide, 0, dim=1),
-            _others(wide, 2, torch.float32),
+            _count_nonfinite(wide, 2, torch.float32),
         ]
         self.tails = flattened(tails) if tails else None
         self.failed = False
         return held
 
     def numbers(self, place: int, found: Found) -> tuple[Numbers, bytes]:
-        """What came of a tensor's rows, and the bytes of its tail."""
+        """Combine a tensor's rows into its numbers, and return the bytes of its tail."""
         first, last, start, end = self.rows[place]
         norms, totals, lows, highs, counts, others = (found[id(part)] for part in self.parts)
         odd, nans = (sum(others[at + first : at + last]) for at in (0, self.row_count))
@@ -145,12 +145,12 @@ def reductions(tensor: torch.Tensor) -> Whole:
     for piece in _pieces(tensor):
         exact = wide if piece.numel() <= _EXACT else torch.float64
         some.append(norm(piece, 0, dtype=exact))
-        others.append(_others(piece, 1, exact))
+        others.append(_count_nonfinite(piece, 1, exact))
     (total,) = norms_of_each([tensor], 2, dtype=torch.float64)
     return Whole([total, tensor.sum(dtype=wide), low, high, *some, *others])
 
 
-def _others(tensor: torch.Tensor, dim: int, dtype: torch.dtype) -> torch.Tensor:
+def _count_nonfinite(tensor: torch.Tensor, dim: int, dtype: torch.dtype) -> torch.Tensor:
     """How many elements are not finite, and how many are NaN: of all, or of each row."""
     both = torch.empty((2, *tensor.shape), dtype=_COUNTED, device=tensor.device)
     odd, nan = both.unbind(0)
@@ -160,7 +160,7 @@ def _others(tensor: torch.Tensor, dim: int, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _pieces(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """A tensor in pieces for which there is room; whole where its memory has gaps."""
+    """Split a tensor into pieces for which there is room; return it whole if its memory has gaps."""
     if tensor.numel() <= PIECE:
         return (tensor,)
     dense = tensor if tensor.is_contiguous() else _dense(tensor)
@@ -168,7 +168,7 @@ def _pieces(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor | None:
-    """The same elements in the order of their memory; None where it has gaps or is shared among elements."""
+    """Return the same elements in the order of their memory; None if it has gaps or is shared among elements."""
     order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
     turned = tensor.permute(order)
     return turned if turned.is_contiguous() else None

@@ -37,7 +37,7 @@ class Ticket:
     """Values of a tensor that wait on their device, and what is done once they are here.
 
     Attributes:
-        kept: A copy, reductions of its own, or a batch that has it at a `place`. is_small: its elements are all kept.
+        kept: A copy, its reductions, or a batch that has it at a `place`. is_small: its elements are all kept.
     """
 
     device: torch.device
@@ -84,8 +84,8 @@ def bring_over(
                     put(part, is_number=True)
                 if kept.tails is not None:
                     put(kept.tails, is_number=False)
-        for one in wanted:
-            put(one, is_number=True)
+        for value in wanted:
+            put(value, is_number=True)
         order = sorted(
             groups.items(), key=lambda item: -item[0][0].itemsize
         )  # each then lies at a multiple of its size
@@ -119,7 +119,7 @@ def _put_elements(data: bytes, item: int, parts: list[torch.Tensor], found: Foun
 
 
 def values_of(ticket: Ticket, found: Found) -> Values | None:
-    """What came of a ticket; None where nothing did."""
+    """Return the values of a ticket; None if there are none."""
     kept, numbers, rest, raw = ticket.kept, None, b"", None
     if isinstance(kept, Whole):
         numbers = kept.numbers(found)

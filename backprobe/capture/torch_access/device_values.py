@@ -35,7 +35,7 @@ MOST_COPIED: Final = 1 << 20
 
 
 class DeviceValues:
-    """The queue of one recorder. Bodies of ours pass one at a time, so it needs no lock.
+    """The queue of one recorder. Only one thread at a time runs Backprobe's code, so it needs no lock.
 
     Args:
         small: Elements that a tensor has at most whose elements are all kept.
@@ -64,7 +64,7 @@ class DeviceValues:
         if self._last is not None and self._last[0] == identity:
             self._last[1].then.append(then)
             return
-        ticket = self._queued(tensor)
+        ticket = self._make_ticket(tensor)
         if ticket is None:
             return
         ticket.then.append(then)
@@ -78,7 +78,7 @@ class DeviceValues:
             same_as: The node that ran before it in that call, and handed on the very elements that reached it.
         """
         known = None if same_as is None else self._came.get((call, same_as))
-        ticket = self._queued(gradient) if known is None else known
+        ticket = self._make_ticket(gradient) if known is None else known
         if ticket is None:
             self._came.pop((call, node), None)  # another output's is not this one's
         else:
@@ -97,8 +97,8 @@ class DeviceValues:
         if ticket is not None:
             ticket.then.append(then)
 
-    def _queued(self, tensor: torch.Tensor) -> Ticket | None:
-        """A ticket for a tensor; None where its values are not defined, or nothing of ours may run."""
+    def _make_ticket(self, tensor: torch.Tensor) -> Ticket | None:
+        """Make a ticket for a tensor; None where its values are not defined, or Backprobe may not run operations."""
         count = tensor.numel()
         small = count <= self._small
         if is_watched() or not (small or tensor.is_floating_point()):
@@ -112,7 +112,7 @@ class DeviceValues:
             self.settle()
         try:
             with below_autograd(), below_autocast():
-                kept, place = self._asked(tensor, device, count)
+                kept, place = self._queue_reductions(tensor, device, count)
         except RuntimeError as error:  # out of memory, or a device that is broken: it is the program's to find out
             self._cut("values on a device", f"values on {device.type} were not measured: {type(error).__name__}")
             return None
@@ -120,7 +120,7 @@ class DeviceValues:
         self.waiting.append(ticket)
         return ticket
 
-    def _asked(
+    def _queue_reductions(
         self, tensor: torch.Tensor, device: torch.device, count: int
     ) -> tuple[torch.Tensor | Whole | Batch, int]:
         """Queue what the device is asked: a copy, a place in a batch, or reductions."""
@@ -157,7 +157,7 @@ class DeviceValues:
             None where nothing may be brought over now, or the device failed.
         """
         wanted, tickets = list(numbers), self.waiting
-        devices = {ticket.device for ticket in tickets} | {one.device for one in wanted}
+        devices = {ticket.device for ticket in tickets} | {value.device for value in wanted}
         if not devices:
             return []
         if is_watched() or any(is_capturing(device) for device in devices):
@@ -171,9 +171,10 @@ class DeviceValues:
                 mine = [ticket for ticket in tickets if ticket.device == device]
                 ours = [batch for batch in batches.values() if batch.key[0] == device]
                 side = [stream for (place, _), stream in streams.items() if place == device]
-                bring_over(device, mine, ours, [one for one in wanted if one.device == device], side, found)
+                bring_over(device, mine, ours, [value for value in wanted if value.device == device], side, found)
         except RuntimeError as error:
-            why = f"values did not come from {', '.join(sorted(str(one) for one in devices))}: {type(error).__name__}"
+            names = ", ".join(sorted(map(str, devices)))
+            why = f"values did not come from {names}: {type(error).__name__}"
             self._cut("values on a device", why)
             return None
         for ticket in tickets:
@@ -181,4 +182,4 @@ class DeviceValues:
             if values is not None:
                 for then in ticket.then:
                     then(values)
-        return [found[id(one)][0] for one in wanted]
+        return [found[id(value)][0] for value in wanted]

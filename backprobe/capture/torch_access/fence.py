@@ -1,6 +1,6 @@
-"""The fence around every body of ours that runs inside the user's program.
+"""The fence around all code of Backprobe that runs inside the user's program.
 
-1. An error of ours never reaches the user: it is counted, the first one's text is kept.
+1. An internal error never reaches the user: it is counted, the first one's text is kept.
 2. What the user's own code raised inside us (a signal handler, Ctrl-C) does reach the user.
 3. A body that is entered again by the same thread (a finaliser ran inside us) does nothing.
 """
@@ -25,7 +25,7 @@ _LOCK_SECONDS: Final = 2.0
 """Longest wait for another thread's body; a body takes microseconds, so more means a broken lock: one fact is lost."""
 
 _ROOM: Final = 100
-"""Frames that a body of ours may need; stopped half-way for want of them it would leave half a fact."""
+"""Frames that Backprobe's code may need; stopped half-way for want of them it would leave half a fact."""
 
 _ANSWERS: Final = frozenset({"__torch_dispatch__", "__torch_function__"})
 """Methods by which a class of the user's answers what is asked of its tensors."""
@@ -34,7 +34,7 @@ _now = time.perf_counter_ns
 
 
 class Gate:
-    """Lets bodies of ours pass one at a time.
+    """Lets only one thread at a time run Backprobe's code.
 
     Attributes:
         own_ns: Time spent inside, in nanoseconds.
@@ -53,7 +53,7 @@ class Gate:
     def enter(self) -> bool:
         """Go in; false if this body is to be left out: it was entered again, is traced, or would not have room."""
         me = threading.get_ident()
-        if self._owner == me or tracing_state() is not None:  # a read of ours would join the user's trace, or warn
+        if self._owner == me or tracing_state() is not None:  # a read by Backprobe would join the user's trace, or warn
             return False
         if not self._lock.acquire(timeout=_LOCK_SECONDS) or self._owner == me:
             return False
@@ -68,7 +68,7 @@ class Gate:
         return True
 
     def is_mine(self) -> bool:
-        """This thread is inside."""
+        """Return whether this thread is inside."""
         return self._lock._is_owned()  # asked of the lock: an exception may come before `enter` answers
 
     def leave(self) -> None:
@@ -83,7 +83,7 @@ class Gate:
             self._lock.release()
 
     def shield(self) -> None:
-        """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
+        """Hide bodies from now on from `__torch_function__`, because a tensor of a subclass was met."""
         self._shields = True
         if self._hidden is None:
             self._hide()
@@ -97,13 +97,13 @@ class Guard:
     """Runs our bodies and keeps what went wrong in them.
 
     Attributes:
-        errors: Errors of ours that were swallowed; first: text of the first.
+        errors: Internal errors that were swallowed; first: text of the first.
     """
 
     def __init__(self, is_user_file: Callable[[str], bool]) -> None:
         self.errors = 0
         self.first: str | None = None
-        self.gate = native.chosen(Gate)()
+        self.gate = native.choose_class(Gate)()
         self._is_user_file = is_user_file
 
     @property
@@ -125,7 +125,7 @@ class Guard:
         self.run = _nothing  # type: ignore[method-assign]  # it takes anything
 
     def run(self, body: Callable[..., Any], *args: Any) -> Any:
-        """What `body(*args)` returns, or None where it failed or was entered again."""
+        """Return what `body(*args)` returns, or None if it failed or was entered again."""
         gate = self.gate
         if gate.is_mine():
             return None
@@ -143,11 +143,11 @@ class Guard:
                 gate.leave()
 
     def shield(self) -> None:
-        """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
+        """Shield bodies as `Gate.shield` does, because a tensor of a subclass was met."""
         self.gate.shield()
 
     def lightly(self, body: Callable[..., bool | None], *args: Any) -> bool | None:
-        """What `body(*args)` returns, which asks torch for nothing and so needs no gate; True where it failed."""
+        """Return what `body(*args)` returns; True if it failed. It needs no gate because it asks torch for nothing."""
         try:
             return body(*args)
         except (RecursionError, MemoryError):
@@ -159,7 +159,7 @@ class Guard:
             return True
 
     def apart(self, body: Callable[..., Any], *args: Any) -> Any:
-        """What `body(*args)` returns, None where it failed: for what is done when the program has ended."""
+        """Return what `body(*args)` returns, None if it failed; for what is done after the program has ended."""
         try:
             return body(*args)
         except Exception as error:
@@ -167,7 +167,7 @@ class Guard:
             return None
 
     def note(self, error: BaseException) -> None:
-        """Count an error of ours."""
+        """Count an internal error."""
         self.errors += 1
         if self.first is None:
             try:
@@ -176,9 +176,9 @@ class Guard:
                 self.first = type(error).__name__
 
     def is_users(self, error: BaseException) -> bool:
-        """The user's own code raised it inside of us, and not because a call of ours made that code run.
+        """Return whether the user's code raised it inside of Backprobe, though no call by Backprobe ran that code.
 
-        A signal handler's error is the user's. That of a tensor subclass which answers a read of ours is not: the
+        A signal handler's error is the user's. That of a tensor subclass which answers a read by Backprobe is not: the
         program made no such call. A handler that raises while a subclass answers us is taken for the latter.
         """
         tb = error.__traceback__
@@ -212,7 +212,7 @@ def _has_room() -> bool:
 
 
 def without_ours(tb: TracebackType | None, *, most: int | None = None) -> TracebackType | None:
-    """A traceback with the frames of this package left out.
+    """Return a traceback with the frames of this package left out.
 
     Args:
         most: The frames that the program would have had at most, where it ran into the recursion limit.

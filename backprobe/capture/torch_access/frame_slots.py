@@ -3,7 +3,7 @@
 Up to Python 3.12 `f_locals` copies every variable into a dictionary that lives as long as the frame: a tensor would
 outlive its `del`. Here the frame's own slots are read as numbers; what they hold is never touched.
 
-1. The layout is CPython's and differs by version, so it is tried once on a frame of ours; where it does not fit,
+1. The layout is CPython's and differs by version, so it is tried once on a frame of this module; where it does not fit,
    nothing is read and `can_read` is false.
 """
 
@@ -26,7 +26,7 @@ _SLOTS: Final = 9 * _WORD
 
 @cache
 def can_read() -> bool:
-    """The layout is the one that this file knows."""
+    """Return whether the layout of frames is the one that this file knows."""
     if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info[:2] <= (3, 13):
         return False
     first, second = object(), object()
@@ -35,7 +35,7 @@ def can_read() -> bool:
 
 
 def variables_of(frame: FrameType) -> dict[int, str]:
-    """The names of a frame's variables by the address of what each holds; of two that hold one object the first.
+    """Map the address of what each variable of a frame holds to its name; of two that hold one object the first.
 
     A variable that a nested function uses is in a cell: its address is the cell's.
     """
@@ -43,7 +43,7 @@ def variables_of(frame: FrameType) -> dict[int, str]:
 
 
 def frames_around(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame and those that called it, innermost first."""
+    """Yield a frame and those that called it, innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back

@@ -19,26 +19,26 @@ from backprobe.capture.torch_access import native_layout
 from backprobe.record import TABLES
 
 _VARIABLE: Final = "BACKPROBE_CORE"
-_API: Final = 3
+_API: Final = 4
 """Raised with every change of what the compiled core and the Python files ask of each other."""
 
 _T = TypeVar("_T")
 
 
 def _load() -> tuple[Any, str]:
-    """The compiled core, or None and why the twin serves."""
+    """Load the compiled core; otherwise return None and why the twin is used."""
     asked = os.environ.get(_VARIABLE, "")
     if asked not in ("", "c", "python"):
         raise ImportError(f'{_VARIABLE} is {asked!r}; it may be "c" or "python"')
     if asked == "python":
         return None, f"{_VARIABLE}=python"
-    module, why = _tried()
+    module, why = _load_core()
     if module is None and asked == "c":
         raise ImportError(f"{_VARIABLE}=c, but {why}; `make core` builds it")
     return module, why
 
 
-def _tried() -> tuple[Any, str]:
+def _load_core() -> tuple[Any, str]:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None, "the compiled core needs an interpreter with a global lock, and this one is free-threaded"
     try:
@@ -60,7 +60,7 @@ def _tried() -> tuple[Any, str]:
 
 
 def _self_test(module: Any) -> str:
-    """What of a known tensor the module reads wrong, "" if nothing; the tensor is made without an operation."""
+    """Return what the module reads wrong of a known tensor, "" if nothing; no operation makes the tensor."""
     numbers = [0.5] * 598 + [0.0, -3.0]
     raw = struct.pack("<600f", *numbers)
     tensor = torch.frombuffer(bytearray(raw), dtype=torch.float32)
@@ -73,7 +73,7 @@ def _self_test(module: Any) -> str:
 
 
 def _unlike(module: Any) -> str:
-    """The tables whose rows the core would write in other fields than the record's, "" if there is none.
+    """List the tables whose rows the core would write with other fields than the record has; "" if there are none.
 
     The record may have more fields behind them, if they can be left out.
     """
@@ -95,11 +95,11 @@ unknown_layout: Final = "no compiled core" if native is None else native_layout.
 kind: Final[Literal["c", "python"]] = "python" if native is None else "c"
 
 
-def chosen(twin: type[_T]) -> type[_T]:
-    """The compiled class of the same name, where it serves and has one; else the twin itself."""
+def choose_class(twin: type[_T]) -> type[_T]:
+    """Return the compiled class of the same name, if the core is used and has one; else the twin itself."""
     return twin if native is None else getattr(native, twin.__name__, twin)
 
 
 def chosen_beside(peer: str, twin: type[_T]) -> type[_T]:
-    """The compiled class of the same name where the class `peer`, which it reads in C, is compiled as well."""
-    return chosen(twin) if hasattr(native, peer) else twin
+    """Return the compiled class of the same name if `peer`, which it reads in C, is compiled too."""
+    return choose_class(twin) if hasattr(native, peer) else twin

@@ -21,7 +21,9 @@ _HOST: Final = torch.device("cpu")
 def learn(native: Any) -> str:
     """Let the core learn; what it did not find, "" if it found all. Where it did not, attributes serve."""
     with torch.inference_mode(False), torch.no_grad():
-        return str(native.learn_layout([(tensor, str(tensor.dtype)[6:]) for tensor in _plain()], _others()))
+        return str(
+            native.learn_layout([(tensor, str(tensor.dtype)[6:]) for tensor in _plain()], _build_unusual_tensors())
+        )
 
 
 def _plain() -> list[torch.Tensor]:
@@ -43,7 +45,7 @@ def _plain() -> list[torch.Tensor]:
     return made
 
 
-def _others() -> list[torch.Tensor]:
+def _build_unusual_tensors() -> list[torch.Tensor]:
     """Tensors that begin like plain ones and are none: what they hold is lazy, elsewhere, or not theirs to read.
 
     The first is an inference tensor: what its keys lack are those of autograd.

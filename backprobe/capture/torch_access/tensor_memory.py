@@ -16,6 +16,7 @@ import torch
 
 from backprobe.capture.torch_access.native import native
 from backprobe.capture.torch_access.torch_internals import (
+    EXACT,
     Untold,
     data_address,
     dispatch_modes,
@@ -49,12 +50,12 @@ _NUMPY: Final[dict[torch.dtype, str]] = {
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """The name of a dtype without "torch."."""
+    """Return the name of a dtype without "torch."."""
     return str(dtype)[6:]
 
 
 def ordinary_dtypes() -> list[tuple[torch.dtype, str, int]]:
-    """The dtypes whose elements can be read in place, with their names and bytes per element: for the compiled core."""
+    """List the dtypes whose elements can be read in place, with names and bytes per element, for the compiled core."""
     return [(dtype, dtype_name(dtype), dtype.itemsize) for dtype in _NUMPY]
 
 
@@ -81,12 +82,12 @@ def special(tensor: torch.Tensor) -> str | None:
 
 
 def is_ordinary(tensor: torch.Tensor) -> bool:
-    """`special` has nothing to say."""
+    """Return whether `special` has nothing to say of the tensor."""
     return (native is not None and native.is_told(tensor)) or special(tensor) is None
 
 
 def array(tensor: torch.Tensor) -> Any:
-    """A view of the memory of a CPU tensor as a numpy array in its shape; None if it cannot be had.
+    """View the memory of a CPU tensor as a numpy array in its shape; None if that is impossible.
 
     bfloat16 comes as uint16. The array must not outlive the tensor, nor be written.
     """
@@ -135,7 +136,7 @@ if native is not None:
 
 
 def elements(tensor: torch.Tensor, most: int) -> bytes | None:
-    """The elements of a tensor of at most `most`, contiguous and little-endian; None if larger or not readable."""
+    """Return at most `most` elements, contiguous and little-endian; None if the tensor is larger or unreadable."""
     if native is not None:
         found = native.elements(tensor, most)
         if found is not NotImplemented:
@@ -171,6 +172,17 @@ def _elements(tensor: torch.Tensor, most: int) -> bytes | None:
     return view.tobytes()
 
 
+def first_elements(tensor: torch.Tensor, most: int) -> bytes | None:
+    """Return the first `most` elements of a contiguous tensor in the CPU's memory; None if it is not read that way."""
+    if type(tensor) not in EXACT or is_answered_by_user(tensor) or is_functorch_wrapped(tensor):
+        return None
+    is_plain = tensor.layout is torch.strided and not tensor.is_nested and tensor.dtype in _NUMPY
+    if not is_plain or tensor.device.type != "cpu" or not tensor.is_contiguous():
+        return None
+    size, address = min(tensor.numel(), most) * tensor.element_size(), data_address(tensor)
+    return ctypes.string_at(address, size) if address and size else None
+
+
 def is_watched() -> bool:
-    """Somebody would see an operation of ours."""
+    """Return whether something would see an operation that Backprobe runs."""
     return bool(dispatch_modes() or profiler_is_on() or tracing_state() is not None)

@@ -25,7 +25,7 @@ _BLOCK: Final = 1 << 16
 
 
 def _single(number: float) -> float:
-    """A number as a record keeps it: rounded to float32, beyond whose range it is infinite."""
+    """Round a number to float32 as a record keeps it; beyond its range it is infinite."""
     try:
         return struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
@@ -33,7 +33,7 @@ def _single(number: float) -> float:
 
 
 def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
-    """A tensor reduced to numbers; None where that is not defined."""
+    """Reduce a tensor to numbers; None where that is not defined."""
     if tensor.device.type != "cpu":
         return None  # `device_values` brings them
     if native is not None:
@@ -52,7 +52,7 @@ def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
 
 
 def _row(numbers: Any) -> Statistics | None:
-    """What the compiled core found, as a row."""
+    """Convert what the compiled core found to a row."""
     if numbers is None:
         return None
     norm, total, low, high, nans, infs, zeros, counted, sampled = numbers
@@ -63,7 +63,7 @@ def _row(numbers: Any) -> Statistics | None:
 
 
 def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
-    """The statistics of at most a few dozen elements from their bytes: a tenth of what numpy needs to start."""
+    """Compute the statistics of a few dozen elements from their bytes, faster than numpy can start."""
     code = _PYTHON.get(dtype)
     if code is None or not raw:
         return None
@@ -136,7 +136,7 @@ def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
 
 
 def of_values(values: Values, caps: Caps) -> Statistics | None:
-    """The statistics of what came over from another device."""
+    """Compute the statistics of what came over from another device."""
     if values.numbers is None:
         if values.raw is not None:
             found = of_elements(values.raw, values.dtype)

@@ -62,7 +62,9 @@ def _bytes_lie_at() -> int | None:
     """Where a storage object keeps its size, in bytes from its address; None where three probes do not agree."""
     probes = [torch.empty(size, dtype=torch.uint8, device="cpu") for size in (7, 1001, 12347)]
     for where in range(8, 64, 8):
-        if all(ctypes.c_int64.from_address(_C._storage_address(one) + where).value == one.numel() for one in probes):
+        if all(
+            ctypes.c_int64.from_address(_C._storage_address(probe) + where).value == probe.numel() for probe in probes
+        ):
             return where
     return None
 
@@ -71,17 +73,17 @@ _BYTES_AT: Final = _bytes_lie_at()  # now: a mode of the program would see the p
 
 
 def below_autocast() -> Any:
-    """Inside, `torch.autocast` of the program does not turn a reduction of ours into a copy of its whole input."""
+    """Keep `torch.autocast` of the program from turning Backprobe's reductions into copies of their whole input."""
     return _C._ExcludeDispatchKeyGuard(_AUTOCAST)
 
 
 def stream_of(device: torch.device) -> Any:
-    """The stream on which this thread queues work of a device; None for one that is not CUDA."""
+    """Return the stream on which this thread queues work of a device; None for one that is not CUDA."""
     return torch.cuda.current_stream(device) if device.type == "cuda" and torch.cuda.is_initialized() else None
 
 
 def default_stream(device: torch.device) -> Any:
-    """The stream of a device that has the number 0; None for one that is not CUDA."""
+    """Return the stream of a device that has the number 0; None for one that is not CUDA."""
     return torch.cuda.default_stream(device) if device.type == "cuda" else None
 
 
@@ -98,19 +100,19 @@ def stream_number(device: torch.device) -> int:
 
 
 def is_capturing(device: torch.device) -> bool:
-    """A CUDA graph is being recorded: an operation would become part of it, and a transfer would break it."""
+    """Return whether a CUDA graph is being recorded: it would contain an operation, and a transfer would break it."""
     return device.type == "cuda" and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def is_left_out(tensor: torch.Tensor) -> bool:
-    """A value of a transform, or a parameter of a lazy module that has no shape yet: there is nothing to record."""
+    """Return whether there is nothing to record: a transform's value, or a lazy parameter without a shape."""
     if is_functorch_wrapped(tensor):
         return True
     return type(tensor) not in EXACT and isinstance(tensor, UninitializedTensorMixin)
 
 
 def is_functorch_wrapped(tensor: torch.Tensor) -> bool:
-    """A value under `vmap`, `grad` and their like, or a gradient under `is_grads_batched`: no memory of its own."""
+    """Return whether it is a value under `vmap`, `grad` or `is_grads_batched`: such a value has no memory."""
     return _is_wrapped(tensor) or _is_batched(tensor)
 
 
@@ -130,7 +132,7 @@ def is_compiling() -> bool:
 
 
 def is_compiled_region(frame: FrameType) -> bool:
-    """A frame runs what `torch.compile` made of its function: all of that stands at the line of its `def`.
+    """Return whether a frame runs what `torch.compile` made of its function, all of it at the line of its `def`.
 
     The statement is then that which called the function.
     """
@@ -139,12 +141,12 @@ def is_compiled_region(frame: FrameType) -> bool:
 
 
 def autograd_records() -> bool:
-    """True if autograd records operations now: inference mode is off, inside of which `enable_grad` has no effect."""
+    """Return whether autograd records operations now. Inside inference mode `enable_grad` has no effect."""
     return torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
 
 
 def data_address(tensor: torch.Tensor) -> int:
-    """The address of a tensor's first element; 0 if it has no memory.
+    """Return the address of a tensor's first element; 0 if it has no memory.
 
     Unlike `data_ptr()` this does not make a copy-on-write tensor real. `_data_address` is that of the storage's first.
     """
@@ -200,7 +202,7 @@ _UNDISPATCHED: Final = _C._disabled_torch_dispatch_impl
 
 
 def is_answered_by_user(tensor: torch.Tensor) -> bool:
-    """The class of a tensor has a `__torch_dispatch__` that is not torch's: its sizes may be for that to say."""
+    """Return whether the tensor's class has its own `__torch_dispatch__`, which may decide the sizes."""
     kind: Any = type(tensor)
     if kind in EXACT:
         return False
@@ -219,7 +221,7 @@ def user_not_asked() -> Iterator[None]:
 
 
 def storage_address(tensor: torch.Tensor) -> int | None:
-    """The address of a tensor's storage object; None for sparse, mkldnn and the like, which have none.
+    """Return the address of a tensor's storage object; None for sparse, mkldnn and the like, which have none.
 
     Not by `untyped_storage()`: the object that this makes counts as a user of the storage for as long as the tensor
     lives, so autograd would no longer add to a gradient in place.
@@ -231,7 +233,7 @@ def storage_address(tensor: torch.Tensor) -> int | None:
 
 
 def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
-    """The address and the bytes of a tensor's storage; None where it has none."""
+    """Return the address and the bytes of a tensor's storage; None where it has none."""
     address = storage_address(tensor)
     if address is None:
         return None

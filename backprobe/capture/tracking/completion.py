@@ -31,7 +31,7 @@ _OTHERS: Final = tuple(name for name in Snapshot.__struct_fields__ if name not i
 def complete_snapshot(
     writer: Writer, row: Snapshot, tensor: torch.Tensor | None, gradient: torch.Tensor | None, *came: Came
 ) -> None:
-    """A snapshot was written: what is missing in it, and lies on another device, comes with the next transfer.
+    """Complete a written snapshot with what lies on another device, after the next transfer.
 
     Args:
         came: Of the tensor and of the gradient: where the same values reached a node, if they are known to.
@@ -52,7 +52,7 @@ def complete_snapshot(
 def complete_snapshot_of(
     writer: Writer, facts: tuple[Any, ...], tensor: Any, gradient: Any, value_came: Came, grad_came: Came
 ) -> None:
-    """The same for the compiled core, which gives the flags and the other fields but the statistics."""
+    """Complete a snapshot of the compiled core, which gives the flags and the other fields but the statistics."""
     flags, *others = facts
     row = Snapshot(**by_name(flags), **dict(zip(_OTHERS, others, strict=True)))
     complete_snapshot(writer, row, tensor, gradient, value_came, grad_came)
@@ -71,7 +71,7 @@ def _complete(writer: Writer, rows: list[Snapshot], of: Any, values: Values) -> 
 
 
 def complete_pass(writer: Writer, facts: tuple[Any, ...], tensor: int, moment: int) -> None:
-    """The row of a gradient was written; if it lies on another device its values come with the next transfer.
+    """Complete the written row of a gradient on another device with its values, after the next transfer.
 
     Args:
         facts: The first five fields of the row. tensor: Which tensor of the record it is the gradient of, or -1.

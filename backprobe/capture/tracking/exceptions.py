@@ -14,7 +14,7 @@ from backprobe.record import Frame, Raised
 from backprobe.record.families import facts_in, family_of
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _LIBRARIES: Final = ("/site-packages/", "/dist-packages/")
 
@@ -25,21 +25,21 @@ _Place = tuple[CodeType, int, int]
 class Failures:
     """Writes down exceptions, each object once."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._next = 0
         self.open: list[tuple[int, Raised]] = []
 
     def left_call(self, error: BaseException, call: int | None) -> int:
-        """An exception left a backward call, None: one that was not taken; its number."""
+        """Write an exception that left a backward call, and return its number. No call: one that was not recorded."""
         return self._write(error, call, error.__traceback__, sys._getframe(1))
 
-    def suppressed(self, error: BaseException) -> None:
-        """A `contextlib.suppress` of the program swallowed an exception."""
+    def note_suppression(self, error: BaseException) -> None:
+        """Note that a `contextlib.suppress` of the program swallowed an exception."""
         self.caught(error)
 
     def caught(self, error: BaseException | None) -> None:
-        """The program caught an exception in an `except` block."""
+        """Note that the program caught an exception in an `except` block."""
         if error is None or isinstance(error, (StopIteration, GeneratorExit)):
             return
         if self._number_of(error) is None and type(error).__module__ == "builtins" and not _is_torchs(error):
@@ -49,21 +49,21 @@ class Failures:
         self.went_on()
 
     def went_on(self) -> None:
-        """A statement ended normally: what left a backward call before it was caught."""
+        """Mark what left a backward call as caught: a statement ended normally after it."""
         if self.open:
             for _, row in self.open:
                 self._recorder.writer.add("raised", msgspec.structs.replace(row, caught=True))
             self.open.clear()
 
     def uncaught(self, error: BaseException, tb: TracebackType | None) -> int:
-        """The exception that ended the program: its number."""
+        """Write the exception that ended the program, and return its number."""
         self._recorder.sampler.went_wrong("exception")
         number = self._write(error, self._unseen_call(), tb, None)
         self.open.clear()
         return number
 
     def _unseen_call(self) -> int | None:
-        """The call that the exception left, if no Python entry told of it."""
+        """Return the call that the exception left, if no Python entry reported it."""
         return self._recorder.calls.unseen.settle()
 
     def _number_of(self, error: BaseException) -> int | None:
@@ -93,7 +93,7 @@ class Failures:
         return number
 
     def _frames(self, tb: TracebackType | None, frame: FrameType | None) -> tuple[tuple[Frame, ...], int | None]:
-        """The frames from the outermost of the program to the innermost, and the site of the user's innermost."""
+        """List the frames from the program's outermost to the innermost; also return the user's innermost site."""
         places: list[_Place] = []
         while frame is not None:
             places.append((frame.f_code, frame.f_lasti, frame.f_lineno or 1))
@@ -105,9 +105,9 @@ class Failures:
             tb = tb.tb_next
         if places and inner and _function(places[-1][0]) == _function(inner[0][0]):
             places.pop()  # the traceback begins with the frame that the stack ends with
-        return self._kept([*places, *inner])
+        return self._limit_frames([*places, *inner])
 
-    def _kept(self, places: list[_Place]) -> tuple[tuple[Frame, ...], int | None]:
+    def _limit_frames(self, places: list[_Place]) -> tuple[tuple[Frame, ...], int | None]:
         sites, most = self._recorder.sites, self._recorder.options.caps.frames
         first = next((i for i, place in enumerate(places) if sites.is_user_file(place[0].co_filename)), len(places))
         rows: list[Frame] = []
@@ -131,7 +131,7 @@ def _function(code: CodeType) -> tuple[str, str]:
 
 
 def short_path(filename: str, folder: str) -> str:
-    """A path below the folder from there on, a library's from its package on; any other as it is. folder: "": none."""
+    """Shorten a path below the folder, or a library's from its package on; others stay. folder: "": none."""
     if folder and filename.startswith(folder):
         return cut(filename.removeprefix(folder), 4096)
     for mark in _LIBRARIES:
@@ -141,7 +141,7 @@ def short_path(filename: str, folder: str) -> str:
 
 
 def _is_torchs(error: BaseException) -> bool:
-    """The exception came out of torch, or says what torch says: a `TypeError` of an assignment to `.grad` does."""
+    """Return whether torch raised the exception, or its text is one of torch's, as for an assignment to `.grad`."""
     return isinstance(error, (RuntimeError, NotImplementedError)) or family_of(_message(error)) is not None
 
 

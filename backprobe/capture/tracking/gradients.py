@@ -17,7 +17,7 @@ from backprobe.capture.torch_access.tensor_memory import is_ordinary, is_watched
 from backprobe.capture.torch_access.torch_internals import below_autocast, below_autograd, is_capturing, norms_of_each
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 
 WHOLE_EVERY: Final = 10
@@ -42,14 +42,14 @@ class Look(NamedTuple):
 class GradientCheck:
     """Looks at the parameters of the optimizers that are known, or of the modules if there is none."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._now: bytes | None = None
         self._before: bytes | None = None
         self._told: set[int] = set()
 
     def forget(self) -> None:
-        """A step in full comes between: what arrived before it is compared with nothing."""
+        """Forget what arrived before a step in full: it is compared with nothing."""
         self._now = self._before = None
 
     def look(self, step: int) -> Look:
@@ -64,11 +64,11 @@ class GradientCheck:
         return Look(norm if is_whole else None, is_odd)
 
     def norm(self) -> float | None:
-        """The norm of all gradients; None where it was not measured."""
+        """Return the norm of all gradients; None if it was not measured."""
         return gradients_in(self._lists(), 0, 1, self._recorder.writer.values)[0]
 
-    def stopped(self) -> torch.Tensor | None:
-        """A parameter that got a gradient in the step before this one and none in this one; each is told once."""
+    def find_stopped_parameter(self) -> torch.Tensor | None:
+        """Return a parameter that got a gradient in the step before this one and none in this one; each only once."""
         before, now = self._before, self._now
         self._before, self._now = now, None
         if before == now or before is None:
@@ -77,24 +77,24 @@ class GradientCheck:
         held = self.parameters()
         if not len(before) == len(now) == len(held):  # others than then
             return None
-        missing = [one for one, had, has in zip(held, before, now, strict=True) if had and not has]
-        missing = [one for one in missing if id(one) not in self._told]
+        missing = [tensor for tensor, had, has in zip(held, before, now, strict=True) if had and not has]
+        missing = [tensor for tensor in missing if id(tensor) not in self._told]
         self._told.update(map(id, missing))
         return missing[0] if missing else None
 
     def parameters(self) -> list[torch.Tensor]:
-        """The optimizers' tensors; without an optimizer those of the modules."""
-        return self._recorder.optimizers.held() or self._recorder.modules.held()
+        """List the optimizers' tensors; without an optimizer those of the modules."""
+        return self._recorder.optimizers.list_parameters() or self._recorder.modules.list_parameters()
 
     def _lists(self) -> list[list[torch.Tensor]]:
-        """The same in lists, in which a tensor may come twice."""
-        return self._recorder.optimizers.lists() or [self._recorder.modules.held()]
+        """Return the same tensors in lists, in which a tensor may come twice."""
+        return self._recorder.optimizers.lists() or [self._recorder.modules.list_parameters()]
 
 
 def gradients_in(
     lists: Sequence[Sequence[torch.Tensor]], first: int = 0, of: int = 1, values: DeviceValues | None = None
 ) -> tuple[float | None, bytes, bool, bool]:
-    """The gradients of the tensors in some lists.
+    """Read the gradients of the tensors in some lists.
 
     Args:
         lists: A tensor that is in several of them counts once.
@@ -109,7 +109,7 @@ def gradients_in(
         norm, present, is_odd, is_whole = native.gradients(lists, first, of)
         if norm is not NotImplemented:
             return norm, bytes(present), is_odd, is_whole
-    held = list({id(tensor): tensor for one in lists for tensor in one}.values())
+    held = list({id(tensor): tensor for list_ in lists for tensor in list_}.values())
     found = [tensor.grad if tensor.is_leaf or tensor.retains_grad else None for tensor in held]
     norm = norm_of([gradient for gradient in found if gradient is not None], values)
     is_odd = norm is not None and not math.isfinite(norm)
@@ -120,15 +120,15 @@ def without_gradient(lists: Sequence[Sequence[torch.Tensor]]) -> int:
     """How many leaves in some lists have no gradient."""
     if native is not None:
         return native.without_gradient(lists)
-    return sum(tensor.is_leaf and tensor.grad is None for one in lists for tensor in one)
+    return sum(tensor.is_leaf and tensor.grad is None for list_ in lists for tensor in list_)
 
 
-def _either(one: bytes, other: bytes) -> bytes:
-    return one if one == other else bytes(a | b for a, b in zip(one, other, strict=True))
+def _either(first: bytes, other: bytes) -> bytes:
+    return first if first == other else bytes(a | b for a, b in zip(first, other, strict=True))
 
 
 def norm_of(gradients: list[torch.Tensor], values: DeviceValues | None = None) -> float | None:
-    """The L2 norm of tensors together; None where nothing of ours may run, or none of them has one.
+    """Compute the L2 norm of tensors together; None if Backprobe may not run operations, or none has a norm.
 
     Args:
         values: What waits on other devices comes over in the same transfer. None: the norm comes alone.
@@ -151,7 +151,7 @@ def norm_of(gradients: list[torch.Tensor], values: DeviceValues | None = None) -
 
 
 def _norms(gradients: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The norm of each, on its device; in float64, in which no square of a float32 overflows or vanishes."""
+    """Compute the norm of each, on its device; in float64, in which no square of a float32 overflows or vanishes."""
     groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
     for gradient in gradients:
         groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)

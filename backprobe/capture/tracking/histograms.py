@@ -14,7 +14,7 @@ from backprobe.record import Histogram
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 LOWEST: Final = -40
 """Exponent at which the first bin begins."""
@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
 
 
 def sizes(tensor: torch.Tensor) -> Sizes | None:
-    """The histogram of a CPU tensor; None for a complex or empty one, and where it cannot be read in place."""
+    """Compute the histogram of a CPU tensor; None if it is complex, empty, or cannot be read in place."""
     if native is not None:
         found = native.histogram(tensor)
         return None if found is None else Sizes(*found)
@@ -61,8 +61,8 @@ def sizes(tensor: torch.Tensor) -> Sizes | None:
     )
 
 
-def write_sizes(recorder: Recorder, parameters: Iterable[torch.Tensor]) -> None:
-    """A histogram of each parameter that has a row, and of the gradient that it holds; of what lies on a CPU."""
+def write_sizes(recorder: CaptureSession, parameters: Iterable[torch.Tensor]) -> None:
+    """Write a histogram of each parameter that has a row, and of its gradient, if they lie on a CPU."""
     moment = recorder.moments.now()
     for parameter in parameters:
         known = recorder.tensors.find(parameter)

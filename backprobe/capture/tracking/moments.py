@@ -7,6 +7,7 @@ import torch
 
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.torch_internals import autograd_records
+from backprobe.capture.tracking.stacks import Stacks
 from backprobe.capture.tracking.timeline import Threads
 from backprobe.record import Moment
 from backprobe.record.rows.events import MomentKind
@@ -20,28 +21,29 @@ class Moments:
         steps: Optimizer steps finished.
     """
 
-    def __init__(self, writer: Writer, threads: Threads) -> None:
+    def __init__(self, writer: Writer, threads: Threads, stacks: Stacks) -> None:
         self.last = -1
         self.steps = 0
         self._writer = writer
         self._threads = threads
+        self._stacks = stacks
         self._pending: tuple[MomentKind, int | None, int] | None = None
         self._open_site: int | None = None
         self._row: Moment | None = None
 
     def statement(self, site: int | None) -> None:
-        """A statement is at its tap: its moment is written once something is known of it."""
+        """Note that a statement is at its tap. Its moment is written once something is known of it."""
         if self._pending is None and self._open_site is not None and self._open_site == site:
             self._again()
             return
         self._pending, self._open_site = ("after-statement", site, 0), site
 
     def close_statement(self) -> None:
-        """The statement is over: its next execution is another moment."""
+        """Close the statement: its next execution is another moment."""
         self._pending, self._open_site = None, None
 
     def now(self) -> int:
-        """The moment that is current, written if it was not yet."""
+        """Return the current moment; write it if that was not done."""
         if self._pending is None:
             if self.last < 0:
                 return self.new("after-statement", None)
@@ -51,7 +53,7 @@ class Moments:
         return number
 
     def new(self, kind: MomentKind, site: int | None, k: int = 0) -> int:
-        """A moment of its own, at once."""
+        """Begin a new moment, at once."""
         self.close_statement()
         return self._write(kind, site, k)
 
@@ -70,13 +72,14 @@ class Moments:
             grad_mode=autograd_records(),
             inference_mode=torch.is_inference_mode_enabled(),
             autocast=autocast(),
+            stack=self._stacks.here(site),
         )
         self._writer.add("moments", self._row)
         self.last = number
         return number
 
     def _again(self) -> None:
-        """The moment was written inside its statement, where the modes may have been others: now they are its own."""
+        """Correct the modes of a moment that was written inside its statement, where they may have been others."""
         row, modes = self._row, (autograd_records(), torch.is_inference_mode_enabled(), autocast())
         if row is None or row.thread != self._threads.here().thread:
             return
@@ -87,7 +90,7 @@ class Moments:
 
 
 def autocast() -> str | None:
-    """The dtype per device under autocast; None if it is off."""
+    """Return the dtype per device under autocast; None if it is off."""
     on = [
         f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
         for device in ("cpu", "cuda")

@@ -38,7 +38,7 @@ class ReadSteps:
         self._are_short: bool | None = None
 
     def took(self, duration_ns: int) -> None:
-        """A step that was read and not taken in full has ended."""
+        """Note that a step has ended which was read and not taken in full."""
         self._taken_ns += duration_ns
         self._taken += 1
 
@@ -53,6 +53,6 @@ class ReadSteps:
         return not self._are_short
 
     def next_after(self, step: int, why: Callable[[int], object]) -> int:
-        """The first step after one that is read, or taken in full: then `why(step)` is not None."""
+        """Return the first step after one that is read, or taken in full: then `why(step)` is not None."""
         after = range(step + 1, step + READ_EVERY + 1)
         return next(at for at in after if self.is_read(at) or why(at) is not None)

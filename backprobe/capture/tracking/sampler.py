@@ -3,7 +3,7 @@
 1. A step ends with each step of the optimizer that stepped first; in a program that has none, with each backward call
    that accumulates. It is taken or not before it begins.
 2. A short program is taken whole: steps thin out when the record is no longer short. Between the steps that are taken
-   the taps are off and no sentinel, hook or strong reference of ours is left. The gradients after each backward call
+   the taps are off and no sentinel, hook or strong reference of Backprobe stays. The gradients after each backward call
    tell whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is not
    finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
    Of a watched job with short steps most are not even read (`read_steps`): they are counted, and have no row.
@@ -30,7 +30,7 @@ from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.record.rows.series import Anomaly
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _AFTER_AN_ANOMALY: Final = 2
 """Steps that are taken in full after one that went wrong."""
@@ -50,7 +50,7 @@ class Sampler:
         steps: Steps that ended. nodes: Graph nodes that backward calls were walked over.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._options = recorder.options
         self.detail = True
@@ -68,7 +68,7 @@ class Sampler:
     # ---- what the parts of the recorder tell
 
     def optimizer_stepped(self, optimizer: Any) -> None:
-        """An optimizer's `step` ended."""
+        """Note that an optimizer's `step` ended."""
         self._begin_anew()
         leader = None if self._leader is None else self._leader()
         if leader is None:
@@ -86,7 +86,7 @@ class Sampler:
             self._end()
 
     def passes(self, optimizer: Any) -> bool:
-        """A step that is not read ended at an optimizer's `step`, and so will the next one: it is only counted."""
+        """Return whether a step that is not read ended at an optimizer's `step`, as will the next; only count it."""
         leader = None if self._leader is None else self._leader()
         if leader is None or (leader is optimizer and self.steps + 1 >= self._read_again):
             return False
@@ -94,10 +94,10 @@ class Sampler:
             self.steps += 1
         return True
 
-    def rooted(self, roots: Sequence[Any]) -> None:
-        """A backward call that accumulates begins at these roots."""
+    def note_roots(self, roots: Sequence[Any]) -> None:
+        """Note that a backward call that accumulates begins at these roots."""
         recorder, step = self._recorder, self._open
-        if recorder.writer.closed:
+        if recorder.writer.is_closed:
             return
         root: Any = roots[0] if len(roots) else None
         if not is_plain(root):
@@ -110,14 +110,14 @@ class Sampler:
             bring_loss(recorder.writer, self._options, root, partial(self._loss_came, step))
 
     def _loss_came(self, step: OpenStep, loss: float | None) -> None:
-        """The loss of a step is known: at once, or when it came over from its device."""
+        """Take the loss of a step: at once, or when it came over from its device."""
         step.loss = loss
         if loss is not None and not math.isfinite(loss) and step is self._open:
             self.went_wrong("non-finite")
 
     def went_wrong(self, anomaly: Anomaly, tensor: int | None = None) -> None:
         """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
-        if self.detail or self._recorder.writer.closed:
+        if self.detail or self._recorder.writer.is_closed:
             return
         if not self._switch.reads:  # its row begins here
             self._begin(None)
@@ -127,11 +127,11 @@ class Sampler:
             step.anomaly, step.tensor = anomaly, tensor
 
     def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
-        """A backward call ended, of a step that is taken in full or of another."""
+        """Note that a backward call ended, of a step that is taken in full or of another."""
         self._begin_anew()
         step = self._open
         step.backward_calls += 1
-        is_full = self._recorder.writer.closed
+        is_full = self._recorder.writer.is_closed
         if not self.detail:
             if error is not None:
                 self.went_wrong("exception")
@@ -169,12 +169,12 @@ class Sampler:
         return self._leader is None and not self._recorder.optimizers.any
 
     def left_loops(self) -> None:
-        """A statement outside every loop ended."""
+        """Note that a statement outside every loop ended."""
         if not self.detail:
             self._attend("loop-left")
 
     def left_loop(self, site: int) -> None:
-        """A loop in a function ended; if steps were made in it, what follows is looked at, less often with time."""
+        """Note that a loop in a function ended. If it made steps, look at what follows, less often with time."""
         times, seen = self._loops.get(site, (0, 0))
         if self.detail or self.steps == seen:
             return
@@ -183,7 +183,7 @@ class Sampler:
             self._attend("loop-left")
 
     def finish(self) -> None:
-        """The program ended: its last state is looked at."""
+        """Look at the last state when the program has ended."""
         self._begin_anew()
         self._tell_last()
         if not self.detail and (self._open.backward_calls or self._open.anomaly is not None):
@@ -210,7 +210,7 @@ class Sampler:
         return "1-2-5" if is_kept(step, in_full) else None
 
     def _end(self) -> None:
-        """A step ended: the next one is taken or not."""
+        """End a step, and decide whether the next one is taken."""
         if self._switch.reads:
             self._recorder.writer.values.settle()
             self._judge()
@@ -225,11 +225,11 @@ class Sampler:
             self._attend(why)
 
     def _judge(self) -> None:
-        """What went wrong in a step that was not taken in full makes the next ones be taken."""
+        """Take the next steps in full if something went wrong in a step that was not."""
         step = self._open
-        if self.detail or self._recorder.writer.closed:
+        if self.detail or self._recorder.writer.is_closed:
             return
-        stopped = self._check.stopped()
+        stopped = self._check.find_stopped_parameter()
         if stopped is not None and step.anomaly is None:
             known = self._recorder.tensors.find(stopped)
             step.anomaly, step.tensor = "gradient-stopped", None if known is None else known.number
@@ -248,13 +248,13 @@ class Sampler:
         self._rows.write(self._open, held=self._ends_with_backward)
 
     def _begin_anew(self) -> None:
-        """An optimizer came into a program that had none: what was counted until then were not its steps."""
+        """Restart the count when an optimizer comes into a program that had none: its steps begin now."""
         if self._rows.waits and not self._ends_with_backward:
             self._rows.forget_held()
             self.steps = self._open.number = 0
 
     def _close_early(self) -> None:
-        """A step that was not taken in full ends before its time, since it went wrong or the program ended."""
+        """End a step early that was not taken in full, since it went wrong or the program ended."""
         self._judge()
         self._write()
         self.steps += 1
@@ -264,7 +264,7 @@ class Sampler:
         self._open = OpenStep(self.steps, why, recorder.moments.last, started_ns=recorder.writer.time_ns())
 
     def _rest(self) -> None:
-        """The next step is not taken in full."""
+        """Stop taking steps in full with the next one."""
         self._rows.tell_held()
         self._begin(None)
         if self.detail:
@@ -282,10 +282,10 @@ class Sampler:
             self._rows.write(last, held=self._ends_with_backward)
 
     def _attend(self, why: Why) -> None:
-        """What follows is taken in full, while the record has room."""
+        """Take what follows in full, while the record has room."""
         if why == "loop-left":
             self._tell_last()
-        if self._recorder.writer.closed:
+        if self._recorder.writer.is_closed:
             self._rest()
             return
         if why == "loop-left" and self._open.anomaly is not None:
@@ -293,7 +293,7 @@ class Sampler:
         self._switch.reads = True
         was_off, self.detail = not self.detail, True
         if was_off:
-            self._switch.on()
+            self._switch.resume_capture()
         self._begin(why)
         if was_off:
             self._recorder.moments.statement(None)

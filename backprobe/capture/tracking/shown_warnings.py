@@ -12,7 +12,7 @@ from backprobe.record import Warned
 from backprobe.record.families import family_of
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _TORCHS: Final = "torch/"
 """In the path of a warning that torch's Python files gave; of those from its C++ the text tells."""
@@ -21,12 +21,12 @@ _TORCHS: Final = "torch/"
 class Warnings:
     """Counts warnings by category, text and place."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._rows: dict[tuple[str, str, str, int, int | None], Warned] = {}
 
-    def shown(self, warning: Any) -> None:
-        """A warning passed the filters; `warning` is the `warnings.WarningMessage`."""
+    def record_warning(self, warning: Any) -> None:
+        """Record a warning that passed the filters; `warning` is the `warnings.WarningMessage`."""
         recorder = self._recorder
         category = name(warning.category.__name__)
         message, line = cut(str(warning.message)), int(warning.lineno)

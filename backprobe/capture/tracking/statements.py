@@ -13,19 +13,19 @@ from backprobe.capture.torch_access.torch_internals import EXACT
 from backprobe.capture.tracking.cause import LATE, Cause
 from backprobe.capture.tracking.plain_types import PLAIN
 from backprobe.capture.tracking.tensors.binder import Binder, is_dataclass
-from backprobe.capture.tracking.tensors.tensor_registry import Known
+from backprobe.capture.tracking.tensors.tensor_registry import TrackedTensor
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _CALLER = 5
-"""Frames from `calling_site` to the caller of the function that an entry tap stands in."""
+"""Frames from `calling_site` to the caller of the function that contains an entry tap."""
 
 
 class Statements:
     """Takes statements, one at a time."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._binder = Binder(recorder)
         self._tops = 0
@@ -33,8 +33,8 @@ class Statements:
 
     # ---- what taps call
 
-    def after(self, site: int, values: Sequence[Any]) -> None:
-        """A statement ended; `values` are what its names hold."""
+    def end_statement(self, site: int, values: Sequence[Any]) -> None:
+        """End a statement; `values` are what its names hold."""
         recorder = self._recorder
         facts = recorder.sites.facts[site]
         facts.times += 1
@@ -45,7 +45,7 @@ class Statements:
         self.bury()
         if values:
             self._binder.take(facts, values)
-        self._over(site)
+        self._end_values(site)
         self._look_again(facts)
         if facts.top and is_kept(facts.times, recorder.options.caps.site_times):
             recorder.moments.now()
@@ -57,11 +57,11 @@ class Statements:
             recorder.writer.flush_if_due()
 
     def is_idle(self, site: int, values: Sequence[Any]) -> bool:
-        """Nothing a record holds can have changed: a number loop costs 0.3 us a statement here, 6 us in `after`.
+        """Return whether nothing that a record holds can have changed.
 
-        So it is for a statement that calls nothing and stores into no object, gave numbers or text to names that held
-        no tensor, and ran often enough to be thinned out; or, in a function, often enough not to have all tensors
-        compared, while what it reads holds no tensor and nothing waits to be told.
+        A statement over numbers costs 0.3 us here and 6 us in `end_statement`. It must call nothing, store into no
+        object, and have given numbers or text to names that held no tensor. It must also have run often enough to be
+        thinned out; or, in a function, so often that not all tensors are compared, if it reads none and nothing waits.
         """
         recorder = self._recorder
         facts = recorder.sites.facts[site]
@@ -86,12 +86,12 @@ class Statements:
         return not waiting and not recorder.nodes.dead
 
     def operation(self, number: int, given: Any) -> None:
-        """An operation inside a statement gave a value."""
+        """Take the value of an operation inside a statement."""
         if self._is_followed(number):
             self._recorder.operations.took(number, given)
 
     def _is_followed(self, number: int) -> bool:
-        """This time an operation is looked at."""
+        """Return whether an operation is looked at this time."""
         times = self._operation_times
         if number >= len(times):
             times += [0] * (number + 1 - len(times))
@@ -99,37 +99,37 @@ class Statements:
         return is_kept(times[number], self._recorder.options.caps.operation_times)
 
     def parents_in(self, facts: SiteFacts) -> tuple[int, ...]:
-        """The tensors that went into the values of a statement that is about to end."""
+        """Return the tensors that went into the values of a statement that is about to end."""
         seen = self._recorder.operations.parents(facts.site) if self._recorder.operations.ended else None
         return self._recorder.names.held_by(facts.operands) if seen is None else seen
 
-    def _over(self, site: int) -> None:
-        """The values of a statement have their names."""
+    def _end_values(self, site: int) -> None:
+        """End the operations of a statement whose values have their names."""
         if self._recorder.operations.ended:
-            self._recorder.operations.over(site)
+            self._recorder.operations.end_statement(site)
 
     def value(self, site: int, given: Any, containers: Sequence[Any]) -> None:
-        """A value is returned, or stored into an attribute or a subscript."""
+        """Take a value that is returned, or stored into an attribute or a subscript."""
         recorder = self._recorder
         facts = recorder.sites.facts[site]
         recorder.threads.here().close(site)
         if facts.kind == "return":
-            self._returned(facts, given)
+            self._record_return(facts, given)
             return
         if type(given) in PLAIN:
-            self._over(site)
+            self._end_values(site)
             return
         recorder.moments.statement(site)
         if not any(issubclass(type(container), torch.Tensor) for container in containers):
             parents = self.parents_in(facts)
             for target in facts.targets or (None,):
                 self._binder.bind(facts, target, given, parents)
-        self._over(site)
+        self._end_values(site)
 
-    def _returned(self, facts: SiteFacts, given: Any) -> None:
+    def _record_return(self, facts: SiteFacts, given: Any) -> None:
         """No tap follows a `return`: what its value changed in place is looked for here."""
         if facts.is_inert and type(given) in PLAIN:
-            self._over(facts.site)
+            self._end_values(facts.site)
             return
         moments = self._recorder.moments
         facts.times += 1
@@ -137,17 +137,17 @@ class Statements:
         self.bury()
         if type(given) not in PLAIN:
             self._binder.bind(facts, None, given, ())
-        self._over(facts.site)
+        self._end_values(facts.site)
         if not facts.is_inert or is_kept(facts.times, self._recorder.options.caps.function_times):
             self._look_again(facts)  # a statement before it may have raised, past its own tap
         moments.close_statement()
 
     def passing(self, site: int) -> None:
-        """A test, iterable, context or yielded value was computed."""
+        """Note that a test, iterable, context or yielded value was computed."""
         recorder = self._recorder
         facts = recorder.sites.facts[site]
         recorder.threads.here().close(site)
-        self._over(site)
+        self._end_values(site)
         if facts.is_inert:
             return
         facts.times += 1
@@ -156,7 +156,7 @@ class Statements:
         recorder.moments.close_statement()
 
     def enter(self, site: int, arguments: Sequence[Any]) -> None:
-        """A function of the user begins."""
+        """Note that a function of the user begins."""
         recorder = self._recorder
         timeline, facts = recorder.threads.here(), recorder.sites.facts[site]
         timeline.close(caller := recorder.calling_site(_CALLER))
@@ -167,7 +167,7 @@ class Statements:
             recorder.calls.arrive()
         elif timeline.modules_ran and recorder.is_small:
             self._look_before(facts, LATE if caller is None else Cause(site=caller))
-        timeline.compared()
+        timeline.note_comparison()
         self.bury()
         for name, argument in zip(facts.targets, arguments, strict=True):
             kind = type(argument)
@@ -176,21 +176,21 @@ class Statements:
         recorder.moments.close_statement()
 
     def take(self, site: int, values: Sequence[Any]) -> None:
-        """The targets of a site hold these values now."""
+        """Bind the targets of a site to the values that they hold now."""
         self._binder.take(self._recorder.sites.facts[site], values)
 
     def rest(self) -> None:
-        """Module calls are not followed from now on: those that are open end here."""
+        """Stop following module calls: those that are open end here."""
         self._recorder.modules.rest()
 
     def resume(self, open_calls: int) -> None:
-        """Module calls are followed again, inside so many that were not seen to begin."""
+        """Follow module calls again, inside so many that were not seen to begin."""
         self._recorder.modules.resume(open_calls)
 
     # ---- meeting, looking, burying
 
     def passes_over(self, tensor: torch.Tensor, times: int) -> bool:
-        """A new tensor of a statement or call that ran often, where no graph is made, is not recorded.
+        """Return whether a new tensor is left out: its statement or call ran often, and no graph is made.
 
         Loops of thousands of steps without gradients (rollouts, evaluations) would fill a record with their values.
         """
@@ -199,7 +199,7 @@ class Statements:
             return False
         return not tensor.requires_grad and self._recorder.tensors.find(tensor) is None
 
-    def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
+    def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> TrackedTensor | None:
         """Meet a tensor and look at its state."""
         if type(tensor) not in EXACT:
             self._recorder.guard.shield()
@@ -217,8 +217,8 @@ class Statements:
         if not leaves_only:
             self._recorder.states.full = self._recorder.states.turn
 
-    def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
-        """Compare one tensor with its last state; an error of ours costs what it would have told, not the others."""
+    def look(self, known: TrackedTensor, tensor: torch.Tensor, cause: Cause) -> None:
+        """Compare one tensor with its last state; an internal error costs this comparison, not the others."""
         recorder = self._recorder
         try:
             recorder.states.look(known, tensor, cause)
@@ -258,10 +258,10 @@ class Statements:
                 self._look_quickly(Cause(site=facts.site))
         states.since = states.turn
         if changes:
-            recorder.threads.here().compared()
+            recorder.threads.here().note_comparison()
 
     def _look_before(self, facts: SiteFacts, cause: Cause) -> None:
-        """A function begins behind calls of modules: what they changed is its caller's doing, not that of its lines."""
+        """Compare tensors where a function begins after calls of modules: the caller made what they changed."""
         states, is_full = self._recorder.states, is_kept(facts.times, self._recorder.options.caps.function_times)
         states.turn, states.since = states.turn + 1, states.turn
         (self.look_at_all if is_full else self._look_quickly)(cause)

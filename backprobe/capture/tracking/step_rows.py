@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from backprobe.capture.options import is_kept
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
     from backprobe.capture.tracking.read_steps import ReadSteps
     from backprobe.capture.tracking.steps import OpenStep
     from backprobe.record import Step
@@ -17,11 +17,11 @@ class StepRows:
     """The rows of steps.
 
     Attributes:
-        waits: Rows are held back: steps of a program without an optimizer are told once one of them is left out.
+        waits: Rows are held back: steps of a program without an optimizer are written once one of them is left out.
         last: The last step that had a row, or would have had one if rows did not thin out; -1: none.
     """
 
-    def __init__(self, recorder: Recorder, read_steps: ReadSteps) -> None:
+    def __init__(self, recorder: CaptureSession, read_steps: ReadSteps) -> None:
         self._recorder, self._read_steps = recorder, read_steps
         self.waits = recorder.options.entry != "watch"
         self.last = -1
@@ -48,7 +48,7 @@ class StepRows:
         if step.why is None and step.anomaly is None:
             self._lights += 1
             if not is_kept(self._lights, recorder.options.caps.light_steps):
-                why = "steps between the sampled ones are told one by one, later at 1-2-5 per decade"
+                why = "steps between the sampled ones are listed one by one, later at 1-2-5 per decade"
                 recorder.writer.cut("rows of steps", why, recorder.options.caps.light_steps)
                 self._thinned = row
                 return
@@ -61,11 +61,11 @@ class StepRows:
         self.forget_held()
 
     def forget_held(self) -> None:
-        """What was held back was no step."""
+        """Forget what was held back: it was no step."""
         self.waits = False
         self._held.clear()
 
     def finish(self) -> None:
-        """The last step has a row though it was thinned out: it tells how many were made."""
+        """Write the last step's row even if it was thinned out: it says how many steps there were."""
         if self._thinned is not None:
             self._recorder.writer.add("steps", self._thinned)

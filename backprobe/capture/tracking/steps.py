@@ -70,7 +70,7 @@ def is_plain(root: Any) -> bool:
 
 
 def loss_at(root: torch.Tensor) -> float | None:
-    """The loss that a backward call begins at, if it is one number in the memory of the CPU, rounded to float32."""
+    """Return the loss that a backward call begins at, if it is one number in the CPU's memory, rounded to float32."""
     raw = elements(root, 1) if root.numel() == 1 and root.is_cpu else None
     if raw is None:
         return None
@@ -81,7 +81,7 @@ def loss_at(root: torch.Tensor) -> float | None:
 
 
 def bring_loss(writer: Writer, options: Options, root: torch.Tensor, then: Callable[[float | None], None]) -> None:
-    """The loss where it lies on another device: `then` is called with it after the next transfer."""
+    """Bring the loss from another device: `then` is called with it after the next transfer."""
 
     def came(values: Values) -> None:
         found = of_values(values, writer.caps)
@@ -92,7 +92,7 @@ def bring_loss(writer: Writer, options: Options, root: torch.Tensor, then: Calla
 
 
 def rate_at(optimizer: Any) -> float | None:
-    """The learning rate of an optimizer's first group; None: it has none, or it lies on a device."""
+    """Return the learning rate of an optimizer's first group; None if it has none, or it lies on a device."""
     groups: list[dict[str, Any]] = optimizer.param_groups
     rate: Any = groups[0].get("lr") if groups else None
     return float(rate) if type(rate) in (int, float) or _is_number(rate) else None

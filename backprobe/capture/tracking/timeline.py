@@ -40,7 +40,7 @@ _UNKNOWN = Owner()
 TRANSFORMED: Final = -1
 LIGHT: Final = -2
 OF_COMPILER: Final = -3
-"""What stands in `Timeline.calls` for a call without a number: one under a transform of `torch.func`, one of a step not
+"""The value in `Timeline.calls` of a call without a number: one under a transform of `torch.func`, one of a step not
 taken in full, one by which a compiler traces a backward pass. Each is below 0, where no number is."""
 
 
@@ -84,12 +84,12 @@ class Timeline:
         return True
 
     def module_begins(self, *, is_library: bool) -> None:
-        """A module is called, whose `forward` is a library's or the user's; its call is not open yet."""
+        """Note that a module is called, whose `forward` is a library's or the user's; its call is not open yet."""
         self.library = len(self.modules) + 1 if is_library else 0
         self.modules_ran = self.modules_ran or is_library
 
-    def compared(self) -> None:
-        """The tensors were compared with their last state; a library's module that is open goes on."""
+    def note_comparison(self) -> None:
+        """Note that the tensors were compared with their last state; a library's module that is open goes on."""
         self.modules_ran = 0 < len(self.modules) == self.library
 
     def owner(self, number: int) -> Owner | None:
@@ -100,7 +100,7 @@ class Timeline:
 
 
 def open_call(timeline: Timeline) -> int | None:
-    """The number of the innermost backward call open in a thread; None: none is open, or it has none."""
+    """Return the number of the innermost backward call open in a thread; None: none is open, or it has none."""
     call = timeline.calls[-1] if timeline.calls else -1
     return call if call >= 0 else None
 
@@ -114,7 +114,7 @@ class Threads:
         self._all: list[Timeline] = []
 
     def here(self) -> Timeline:
-        """This thread's timeline."""
+        """Return this thread's timeline."""
         timeline: Timeline | None = getattr(self._local, "timeline", None)
         if timeline is None:
             timeline = Timeline(len(self._all))

@@ -55,8 +55,8 @@ def tensor(record: Record, name: str, line: int) -> Any:
     return found
 
 
-def same_memory(record: Record, one: str, other: str, line: int) -> bool:
-    first, second = tensor(record, one, line), tensor(record, other, line)
+def same_memory(record: Record, first_name: str, other: str, line: int) -> bool:
+    first, second = tensor(record, first_name, line), tensor(record, other, line)
     return (first.storage, first.storage_offset) == (second.storage, second.storage_offset)
 
 
@@ -131,7 +131,7 @@ def holds(record: Record, claim: Claim) -> bool:
         warned = state.warned_at(record, claim.line)
         if claim.kind == "does_not_warn":
             return not warned and state.reached_line(record, claim.line)
-        # torch points some of its warnings at a line of its own; the site is the program's line either way
+        # torch reports some of its warnings at a line of torch; the site is the program's line either way
         return any(claim.expected in row.message and (row.line == claim.line or "torch/" in row.path) for row in warned)
     if claim.attribute:
         return attribute(record, claim) == claim.expected

@@ -24,7 +24,7 @@ from backprobe.capture.torch_access.device_transfer import Values
 from backprobe.capture.torch_access.device_values import DeviceValues
 from backprobe.capture.torch_access.tensor_statistics import of_values
 from backprobe.record import Record
-from backprobe.record.state import nested
+from backprobe.record.state import nest_elements
 from tests.backprobe.capture.held_programs import FAILING, INFERENCE, SIZES, STATES, TRAINING, WATCHED, WITHOUT_STEPS
 from tests.support import held_device
 
@@ -35,7 +35,7 @@ def training(device: str, steps: int, source: str = TRAINING) -> str:
     return source.replace("DEVICE", repr(device)).replace("STEPS", str(steps))
 
 
-def counted(source: str, options: Options) -> tuple[Record, int]:
+def count_waits(source: str, options: Options) -> tuple[Record, int]:
     """A record, and how often its program waited for the device."""
     held_device.counts.clear()
     record = run_source(source, options=options)
@@ -51,7 +51,7 @@ def numbers(record: Record) -> dict[str, list[float]]:
     def put(key: str, row: Any) -> None:
         if row is not None:
             told = (row.norm, row.sum, row.min, row.max, row.nan, row.inf, row.zeros, row.counted)
-            found[key] = [float(one) for one in told if one is not None]
+            found[key] = [float(number) for number in told if number is not None]
 
     for row in record.snapshots:
         put(f"value {row.tensor} {row.moment}", row.value)
@@ -61,13 +61,13 @@ def numbers(record: Record) -> dict[str, list[float]]:
     for row in record.steps:
         found[f"step {row.step}"] = [row.loss or 0.0, row.grad_norm or 0.0]
     for row in record.small_values:
-        elements: Any = nested(row)
+        elements: Any = nest_elements(row)
         flat = torch.tensor(elements, dtype=torch.float64).reshape(-1)
         found[f"elements {row.tensor} {row.moment} {row.of}"] = flat.tolist()
     return found
 
 
-def asked(source: str, options: Options | None) -> dict[str, float]:
+def list_requests(source: str, options: Options | None) -> dict[str, float]:
     """What the device is asked for in a step, views left out; None: of a plain run."""
     found: list[collections.Counter[str]] = []
     for steps in (4, 14):
@@ -84,8 +84,8 @@ def asked(source: str, options: Options | None) -> dict[str, float]:
 
 def cost(source: str) -> dict[str, Any]:
     """Operations that capture adds to a step, and how many values and gradients it measures in one."""
-    plain, full = asked(source, None), asked(source, Options(every=1))
-    record, _ = counted(training("held", 14, source), Options(every=1))
+    plain, full = list_requests(source, None), list_requests(source, Options(every=1))
+    record, _ = count_waits(training("held", 14, source), Options(every=1))
     last = record.steps[-2]
     assert last.first_moment is not None
     assert last.last_moment is not None
@@ -96,7 +96,7 @@ def cost(source: str) -> dict[str, Any]:
     arrived = sum(row.grad_output is not None for row in record.node_passes if row.call in calls)
     return {
         "added": sum(full.values()) - sum(plain.values()), "values": values, "arrived": arrived,
-        "state": asked(source, Options(tier="state", every=1)) == plain,
+        "state": list_requests(source, Options(tier="state", every=1)) == plain,
     }  # fmt: skip
 
 
@@ -123,24 +123,24 @@ def slow() -> Iterator[list[str]]:
     from backprobe.capture.tracking.tensors import tensor_registry
 
     found: list[str] = []
-    described = tensor_registry.described
+    described = tensor_registry.describe_tensor
 
-    def noted(tensor: torch.Tensor) -> Any:
+    def note_answer(tensor: torch.Tensor) -> Any:
         answer = described(tensor)
         found.append(f"{tuple(tensor.shape)} {answer[-2]}")
         return answer
 
-    tensor_registry.described = noted
+    tensor_registry.describe_tensor = note_answer
     try:
         yield found
     finally:
-        tensor_registry.described = described
+        tensor_registry.describe_tensor = described
 
 
 def states() -> dict[str, Any]:
     """Rows of a program that changes tensors of the device in every way, at a tier that asks the device nothing."""
     with slow() as found:
-        record, _ = counted(STATES, Options(tier="grad", every=1))
+        record, _ = count_waits(STATES, Options(tier="grad", every=1))
     tables = ("saved", "tensors", "snapshots", "nodes", "edges", "node_passes", "inplace_events", "leaf_grads")
     left_out = {"duration_ns", "own_ns", "seq", "bytes"}
     rows = {
@@ -153,7 +153,7 @@ def states() -> dict[str, Any]:
     return {"rows": rows, "slow": found}
 
 
-def told() -> dict[str, Any]:
+def ask_core() -> dict[str, Any]:
     """What the compiled core says of tensors of the device by what it learned of them."""
     core = native.native
     if core is None:
@@ -170,7 +170,7 @@ def told() -> dict[str, Any]:
     with addressed(plain):
         elements, statistics = core.elements(plain, 64), core.statistics(plain, 1 << 20, 1 << 20)
     return {
-        "plain": core.is_told(plain), "others": [core.is_told(one) for one in others],
+        "plain": core.is_told(plain), "others": [core.is_told(other) for other in others],
         "elements": elements is not NotImplemented, "statistics": statistics is not None,
     }  # fmt: skip
 
@@ -181,7 +181,7 @@ def addressed(tensor: torch.Tensor) -> Iterator[None]:
     internals: Any = torch._C
     here = torch.full((9,), 5.0)
     words = ctypes.c_size_t * 8
-    own, other = (words.from_address(internals._storage_address(one)) for one in (here, tensor))
+    own, other = (words.from_address(internals._storage_address(tensor_)) for tensor_ in (here, tensor))
     at = list(own).index(here.data_ptr())
     before, other[at] = other[at], here.data_ptr()
     try:
@@ -200,25 +200,25 @@ def lying() -> None:
 
     torch_internals.storage_of = storage_of
     held_device.register()
-    record, _ = counted(STATES, Options(tier="state", every=1))
+    record, _ = count_waits(STATES, Options(tier="state", every=1))
     sizes = {row.storage_bytes for row in record.tensors if row.device == "held:0" and row.shape == (6, 6)}
-    print(json.dumps({"told": told(), "sizes": sorted(size or 0 for size in sizes)}))
+    print(json.dumps({"told": ask_core(), "sizes": sorted(size or 0 for size in sizes)}))
 
 
 def without_steps() -> dict[str, Any]:
-    record, waits = counted(WITHOUT_STEPS, Options())
+    record, waits = count_waits(WITHOUT_STEPS, Options())
     by_name = {row.name: row.tensor for row in record.bindings}
     values = [
-        nested(row) for name in "xyg" for row in record.small_values
+        nest_elements(row) for name in "xyg" for row in record.small_values
         if row.tensor == by_name[name] and row.of == "value"
     ]  # fmt: skip
     return {"values": values, "waits": waits}
 
 
 def inference() -> dict[str, Any]:
-    record, _ = counted(INFERENCE, Options())
+    record, _ = count_waits(INFERENCE, Options())
     by_name = {row.name: row.tensor for row in record.bindings}
-    values = [nested(row) for row in record.small_values if row.tensor == by_name["y"] and row.of == "value"]
+    values = [nest_elements(row) for row in record.small_values if row.tensor == by_name["y"] and row.of == "value"]
     norms = [row.value.norm for name in "zvw" for row in record.snapshots if row.tensor == by_name[name] and row.value]
     return {"values": values, "norms": norms}
 
@@ -245,8 +245,8 @@ def watched() -> dict[str, Any]:
     vars(builtins)["watch_of_this_test"] = captured
     record = run_source(source)
     ours = list(captured.seen)
-    for one in plain.seen:
-        ours.remove(one)
+    for number in plain.seen:
+        ours.remove(number)
     return {"ours": ours, "own_errors": record.end.own_errors if record.end else -1}
 
 
@@ -280,14 +280,14 @@ def main() -> None:
     held_device.counts.clear()
     exec(compile(plain, "program.py", "exec"), {"__name__": "__main__"})
     waits = {"plain": held_device.waits()}
-    there, waits["full, 3 steps"] = counted(plain, Options(every=1))
-    _, waits["full, 13 steps"] = counted(training("held", 13), Options(every=1))
+    there, waits["full, 3 steps"] = count_waits(plain, Options(every=1))
+    _, waits["full, 13 steps"] = count_waits(training("held", 13), Options(every=1))
     for tier in ("state", "grad"):
-        _, waits[f"{tier}, 3 steps"] = counted(plain, Options(tier=tier, every=1))
-    here, _ = counted(training("cpu", 3), Options(every=1))
-    sizes = [numbers(counted(training(device, 3, SIZES), Options(every=1))[0]) for device in ("held", "cpu")]
+        _, waits[f"{tier}, 3 steps"] = count_waits(plain, Options(tier=tier, every=1))
+    here, _ = count_waits(training("cpu", 3), Options(every=1))
+    sizes = [numbers(count_waits(training(device, 3, SIZES), Options(every=1))[0]) for device in ("held", "cpu")]
     answers = {
-        "cost": {"small": cost(TRAINING), "large": cost(SIZES)}, "states": states(), "told": told(),
+        "cost": {"small": cost(TRAINING), "large": cost(SIZES)}, "states": states(), "told": ask_core(),
         "odd": odd(), "sizes held": sizes[0], "sizes cpu": sizes[1],
         "waits": waits, "held": numbers(there), "cpu": numbers(here), "without steps": without_steps(),
         "inference": inference(),

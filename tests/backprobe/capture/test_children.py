@@ -15,7 +15,7 @@ import pytest
 import backprobe
 from backprobe.record import Record, check
 from backprobe.record.processes import Family, relatives
-from backprobe.show.amounts import counted
+from backprobe.show.amounts import count_noun
 from tests.backprobe.capture.in_process import recorded
 from tests.support.forks import Job, run
 
@@ -54,17 +54,17 @@ def followed(
     ]
     (done,) = run([Job(mode="command", arguments=["run", *given], cwd=str(tmp_path), environment=environment)])
     assert sorted(done["out"].splitlines()) == sorted(plain["out"].splitlines()), done["err"]
-    assert said(done["err"]) == said(plain["err"])
+    assert own_stderr(done["err"]) == own_stderr(plain["err"])
     return done, json.loads((tmp_path / "r.json").read_text())
 
 
-def said(text: str) -> list[str]:
+def own_stderr(text: str) -> list[str]:
     """The lines of stderr without the resource tracker's: a plain program of the fork server leaves it its semaphores."""
     return [line for line in text.splitlines() if "resource_tracker" not in line]
 
 
 def record_of(tmp_path: Path, child: dict[str, Any]) -> Record:
-    """The record of a child as it was saved; nothing of ours failed in it."""
+    """Return the record of a child as it was saved; capture had no internal error in it."""
     record = backprobe.load(tmp_path / child["record"])
     check(record)
     if record.end is not None:
@@ -105,7 +105,9 @@ def test_children_of_each_start_method_leave_a_record_of_what_they_did(tmp_path:
     assert [(child["name"], child["record"]) for child in report["children"]] == named
     assert len({child["pid"] for child in report["children"]}) == len(named)
     assert counts(report) == {"followed child processes": len(named)}
-    assert f", {counted(len(named), 'child process', 'child processes')} in records of their own" in report["summary"]
+    assert (
+        f", {count_noun(len(named), 'child process', 'child processes')} in records of their own" in report["summary"]
+    )
     for child in report["children"]:
         record = record_of(tmp_path, child)
         assert [finding["rule"]["code"] for finding in child["findings"]] == ["BP101"]
@@ -343,7 +345,7 @@ def test_places_of_a_family_are_told_in_order(tmp_path: Path) -> None:
     for place, name in ((second, "second"), (first, "first"), (first.child(10), "late"), (first.child(9), "early")):
         place.note(name=name)
     first.note(pid=7)
-    assert [(one.record.name, one.name, one.pid) for one in relatives(root.index)] == [
+    assert [(relative.record.name, relative.name, relative.pid) for relative in relatives(root.index)] == [
         ("a.b.1.bprec", "first", 7), ("a.b.1.9.bprec", "early", None), ("a.b.1.10.bprec", "late", None),
         ("a.b.2.bprec", "second", None),
     ]  # fmt: skip

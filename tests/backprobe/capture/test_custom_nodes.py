@@ -1,4 +1,4 @@
-"""A `torch.autograd.Function` of the program is a node of its graph, and what a checkpoint does again is told."""
+"""A `torch.autograd.Function` of the program is a node of its graph, and what a checkpoint does again is recorded."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class State:
 """
 
 
-def named(record, function="<module>"):
+def lines_of_names(record, function="<module>"):
     """The lines at which names were given to tensors."""
     return {row.name: line_of(record, row.site) for row in record.bindings if row.function == function}
 
@@ -36,9 +36,9 @@ def use(given):
 use(s)
 """
         )
-        assert named(record) == {"s.loss": 11, "s.w": 11, "made.loss": 12, "made.w": 12, "y": 13}
-        assert named(record, "make") == {"local.loss": 9, "local.w": 9}
-        assert set(named(record, "use")) == {"given.loss", "given.w"}
+        assert lines_of_names(record) == {"s.loss": 11, "s.w": 11, "made.loss": 12, "made.w": 12, "y": 13}
+        assert lines_of_names(record, "make") == {"local.loss": 9, "local.w": 9}
+        assert set(lines_of_names(record, "use")) == {"given.loss", "given.w"}
         w = next(row.tensor for row in record.bindings if row.name == "s.w")
         assert next(row for row in record.tensors if row.tensor == w).shape == (3,)
         assert w in next(row.parents for row in record.bindings if row.name == "y")
@@ -88,7 +88,7 @@ p = make()
 assert told == [], told
 """
     )
-    assert set(named(record)) == {"s.w", "t.w"}
+    assert set(lines_of_names(record)) == {"s.w", "t.w"}
 
 
 def test_a_class_of_many_fields_and_a_deep_one_are_bounded():
@@ -107,4 +107,4 @@ setattr(chain.next.next, "next", chain)
 again = chain
 """
     )
-    assert set(named(record)) == {"chain.w", "chain.next.w", "again.w", "again.next.w"}
+    assert set(lines_of_names(record)) == {"chain.w", "chain.next.w", "again.w", "again.next.w"}

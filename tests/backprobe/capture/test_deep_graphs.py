@@ -1,6 +1,6 @@
 """Graphs that are deeper than a stack can free: the process lives, and the record says what was left out.
 
-Each program runs in a process of its own: what these tests would find is a crash.
+Each program runs in a separate process: what these tests would find is a crash.
 """
 
 from __future__ import annotations

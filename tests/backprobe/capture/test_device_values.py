@@ -1,7 +1,7 @@
 """Tensors that lie on another device: their values come over once a step, and are those of the same run on the CPU.
 
 The device is written in Python and counts what is asked of it. It must be known before the first backward call of a
-process, so each core has a process of its own, which runs all programs and prints what it found.
+process, so each core has its own process, which runs all programs and prints what it found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CORES = ["python", *(["c"] if native.native is not None else [])]
 
 
 @cache
-def found(kind: str, *words: str) -> dict[str, Any]:
+def run_on_held_device(kind: str, *words: str) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-m", "tests.backprobe.capture.on_held_device", *words]
     done = subprocess.run(
         command,
@@ -45,7 +45,7 @@ def found(kind: str, *words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", CORES)
 def test_a_step_in_full_waits_once_and_a_plain_one_never(kind: str) -> None:
-    waits = found(kind)["waits"]
+    waits = run_on_held_device(kind)["waits"]
     assert waits["plain"] == 0
     assert waits["full, 13 steps"] - waits["full, 3 steps"] == 10
     assert waits["state, 3 steps"] == waits["grad, 3 steps"] == 0
@@ -53,7 +53,7 @@ def test_a_step_in_full_waits_once_and_a_plain_one_never(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", CORES)
 def test_the_numbers_are_those_of_the_same_run_on_the_cpu(kind: str) -> None:
-    there, here = found(kind)["held"], found(kind)["cpu"]
+    there, here = run_on_held_device(kind)["held"], run_on_held_device(kind)["cpu"]
     assert there.keys() == here.keys()
     for key, numbers in here.items():
         assert there[key] == pytest.approx(numbers, rel=1e-4, abs=1e-4), key
@@ -61,7 +61,7 @@ def test_the_numbers_are_those_of_the_same_run_on_the_cpu(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", CORES)
 def test_so_they_are_of_tensors_of_every_size(kind: str) -> None:
-    there, here = found(kind)["sizes held"], found(kind)["sizes cpu"]
+    there, here = run_on_held_device(kind)["sizes held"], run_on_held_device(kind)["sizes cpu"]
     assert there.keys() == here.keys()
     for key, numbers in here.items():
         assert there[key] == pytest.approx(numbers, rel=1e-4, abs=1e-4), key
@@ -71,7 +71,7 @@ def test_so_they_are_of_tensors_of_every_size(kind: str) -> None:
 @pytest.mark.parametrize("count", [4, 1000, 5000, 140_000])
 @pytest.mark.parametrize("odd", [[], [math.nan], [math.inf], [math.nan, -math.inf, math.inf]])
 def test_what_is_not_finite_is_counted_in_tensors_of_every_size(kind: str, count: int, odd: list[float]) -> None:
-    told = found(kind)["odd"][f"{count} {odd}"]
+    told = run_on_held_device(kind)["odd"][f"{count} {odd}"]
     assert told["counts"] == [sum(map(math.isnan, odd)), sum(map(math.isinf, odd)), 1, count]
     assert (told["norm"] is not None) == (not odd)
 
@@ -79,7 +79,7 @@ def test_what_is_not_finite_is_counted_in_tensors_of_every_size(kind: str, count
 @pytest.mark.parametrize("kind", CORES)
 @pytest.mark.parametrize(("sizes", "each"), [("small", 1.25), ("large", 2.5)])
 def test_a_measured_tensor_costs_few_operations_on_its_device(kind: str, sizes: str, each: float) -> None:
-    cost = found(kind)["cost"][sizes]
+    cost = run_on_held_device(kind)["cost"][sizes]
     assert cost["values"] + cost["arrived"] > 30
     assert 0 < cost["added"] < each * (cost["values"] + cost["arrived"])
 
@@ -87,24 +87,26 @@ def test_a_measured_tensor_costs_few_operations_on_its_device(kind: str, sizes: 
 def test_a_gradient_is_asked_for_once_as_it_comes_and_not_again_where_it_stays(require) -> None:
     require("core")
     for sizes in ("small", "large"):
-        assert found("c")["cost"][sizes]["added"] < 0.9 * found("python")["cost"][sizes]["added"]
+        assert (
+            run_on_held_device("c")["cost"][sizes]["added"] < 0.9 * run_on_held_device("python")["cost"][sizes]["added"]
+        )
 
 
 @pytest.mark.parametrize("kind", CORES)
 def test_at_tier_state_the_device_is_asked_for_nothing(kind: str) -> None:
-    assert found(kind)["cost"]["small"]["state"]
-    assert found(kind)["cost"]["large"]["state"]
+    assert run_on_held_device(kind)["cost"]["small"]["state"]
+    assert run_on_held_device(kind)["cost"]["large"]["state"]
 
 
 def test_an_ordinary_tensor_of_another_device_is_described_in_c(require) -> None:
     require("core")
-    assert found("c")["states"]["slow"] == []
-    assert len(found("python")["states"]["slow"]) > 20
+    assert run_on_held_device("c")["states"]["slow"] == []
+    assert len(run_on_held_device("python")["states"]["slow"]) > 20
 
 
 def test_both_cores_tell_the_same_of_tensors_of_another_device(require) -> None:
     require("core")
-    ours, twins = (found(kind)["states"]["rows"] for kind in ("c", "python"))
+    ours, twins = (run_on_held_device(kind)["states"]["rows"] for kind in ("c", "python"))
     for table, rows in twins.items():
         assert ours[table] == rows, table
         assert rows, table
@@ -112,7 +114,7 @@ def test_both_cores_tell_the_same_of_tensors_of_another_device(require) -> None:
 
 def test_only_what_is_plain_is_told_and_its_elements_are_never_read(require) -> None:
     require("core")
-    told = found("c")["told"]
+    told = run_on_held_device("c")["told"]
     assert told["plain"]
     assert told["others"] == [False] * len(told["others"])
     assert not told["elements"]
@@ -121,35 +123,35 @@ def test_only_what_is_plain_is_told_and_its_elements_are_never_read(require) -> 
 
 def test_a_device_whose_tensors_are_not_what_they_say_is_asked_by_attributes(require) -> None:
     require("core")
-    lying = found("c", "lying")
+    lying = run_on_held_device("c", "lying")
     assert not lying["told"]["plain"]
     assert lying["sizes"] == [6 * 6 * 4 + 1]
 
 
 @pytest.mark.parametrize("kind", CORES)
 def test_a_program_without_steps_has_its_values_at_its_end(kind: str) -> None:
-    told = found(kind)["without steps"]
+    told = run_on_held_device(kind)["without steps"]
     assert told["values"] == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [2.0, 2.0, 2.0]]
     assert told["waits"] == 1
 
 
 @pytest.mark.parametrize("kind", CORES)
 def test_the_values_of_inference_tensors_come_too(kind: str) -> None:
-    told = found(kind)["inference"]
+    told = run_on_held_device(kind)["inference"]
     assert told["values"] == [[2.0, 4.0, 6.0]]
     assert told["norms"] == [pytest.approx((count * 56) ** 0.5) for count in (100, 2_000, 50_000)]
 
 
 @pytest.mark.parametrize("kind", CORES)
 def test_while_somebody_watches_operations_none_of_ours_runs(kind: str) -> None:
-    watched = found(kind)["watched"]
+    watched = run_on_held_device(kind)["watched"]
     assert watched["ours"] == []
     assert watched["own_errors"] == 0
 
 
 @pytest.mark.parametrize("kind", CORES)
 def test_a_device_that_fails_costs_the_values_and_is_told(kind: str) -> None:
-    failing = found(kind)["failing"]
+    failing = run_on_held_device(kind)["failing"]
     assert failing["printed"] == "done"
     assert failing["own_errors"] == 0
     assert failing["values"] == 0

@@ -1,4 +1,4 @@
-"""What raises inside a body of ours: the program's own call gets its error, a call of ours never shows."""
+"""Errors inside Backprobe's code: the program's own call gets its error, a call by Backprobe never shows."""
 
 from __future__ import annotations
 

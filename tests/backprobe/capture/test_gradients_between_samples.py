@@ -36,14 +36,17 @@ def with_gradient(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tens
 
 def test_each_tensor_counts_once_and_has_a_byte(way: str) -> None:
     torch.manual_seed(0)
-    one, half, none = with_gradient(5, 7), with_gradient(9, dtype=torch.float16), nn.Parameter(torch.ones(2))
-    norm, present, is_odd, is_whole = gradients_in([[one, none], (half, one)])
-    whole = torch.cat([tensor.grad.double().flatten() for tensor in (one, half) if tensor.grad is not None])
+    gradient, half, none = with_gradient(5, 7), with_gradient(9, dtype=torch.float16), nn.Parameter(torch.ones(2))
+    norm, present, is_odd, is_whole = gradients_in([[gradient, none], (half, gradient)])
+    whole = torch.cat([tensor.grad.double().flatten() for tensor in (gradient, half) if tensor.grad is not None])
     assert norm == pytest.approx(float(whole.norm()), rel=1e-6)
     assert (present, is_odd, is_whole) == (b"\x01\x00\x01", False, True)
-    assert without_gradient([[one, none], [none]]) == 2
+    assert without_gradient([[gradient, none], [none]]) == 2
     assert gradients_in([[none]]) == (None, b"\x00", False, True)
-    assert gradients_in([[one, half, one]])[:2] == (pytest.approx(norm), b"\x01\x01")  # one group may list it twice
+    assert gradients_in([[gradient, half, gradient]])[:2] == (
+        pytest.approx(norm),
+        b"\x01\x01",
+    )  # one group may list it twice
     assert gradients_in([]) == (None, b"", False, True)
 
 

@@ -1,4 +1,4 @@
-"""Graphs that grow from step to step are counted, and once they do their holders are told."""
+"""Graphs that grow from step to step are counted, and once they do their holders are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a graph alive is told by the name that a person would look for."""
+"""What keeps a graph alive is named by the path that a person would look for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from backprobe.capture.torch_access.frame_slots import can_read, variables_of
-from backprobe.capture.tracking.graph.holders import Finder
+from backprobe.capture.tracking.graph.holders import LEVELS, Finder
 from tests.backprobe.capture.in_process import recorded
 
 HEAD = """\
@@ -27,6 +27,14 @@ class Slotted:
     __slots__ = ("kept",)
 """
 
+FAILS = """\
+def fail(self):
+    loss = made()
+    raise ValueError(1)
+fail.__code__ = fail.__code__.replace(co_qualname="Trainer.fail")
+Trainer.fail = fail
+"""
+
 HELD = {
     "global losses[1]": "losses = [1, made()]",
     "global kept": "kept = made()",
@@ -39,11 +47,20 @@ HELD = {
     "global bound.log[0]": "t = Trainer(); t.log[0] = made(); bound = t.step; del t",
     "global recent[0]": "recent = collections.deque([made()])",
     "global pair.loss": "Pair = collections.namedtuple('Pair', 'loss n'); pair = Pair(made(), 1)",
-    "cell of maker.<locals>.inner: loss": "def maker():\n    loss = made()\n    def inner(): return loss\n    return inner\n"
+    "global f -> cell of maker.<locals>.inner: loss": "def maker():\n    loss = made()\n    def inner(): return loss\n    return inner\n"
     "f = maker()",
     "function late: default[0]": "def late(x=made()): return x",
-    "generator steps: loss": "def steps():\n    loss = made()\n    yield 1\n    print(loss)\ng = steps(); next(g)",
-    "generator steps: kept[0]": "def steps():\n    kept = [made()]\n    yield 1\n    print(kept)\ng = steps(); next(g)",
+    "global g -> generator steps: loss": "def steps():\n    loss = made()\n    yield 1\n    print(loss)\ng = steps(); next(g)",
+    "global g -> generator steps: kept[0]": "def steps():\n    kept = [made()]\n    yield 1\n    print(kept)\ng = steps(); next(g)",
+    "global failures[0][1].__traceback__ -> frame Trainer.fail: loss": FAILS
+    + "failures = []\ntry:\n    Trainer().fail()\n"
+    "except ValueError as error:\n    failures.append((0, error))\n",
+    "global failures[0].__cause__.__traceback__ -> frame Trainer.fail: loss": FAILS + "failures = []\ntry:\n"
+    "    try:\n        Trainer().fail()\n    except ValueError as error:\n        raise KeyError(1) from error\n"
+    "except KeyError as error:\n    failures.append(error.with_traceback(None))\n    failures[0].__context__ = None\n",
+    "global trainer.lines[0] -> cell of defer.<locals>.<lambda>: loss": "def defer(self, loss):\n"
+    "    self.lines = [lambda: loss]\nTrainer.defer = defer\n"
+    "trainer = Trainer(); trainer.defer(made())",
     "global torch.kept_for_test": "torch.kept_for_test = made()",
 }
 
@@ -140,7 +157,7 @@ def test_a_search_leaves_no_variables_behind_in_a_running_frame() -> None:
 def test_more_referrers_than_are_looked_at_are_a_truncated_search() -> None:
     kept = torch.ones(1)
     deep: object = kept
-    for _ in range(9):
+    for _ in range(LEVELS + 1):
         deep = [deep]
     (found,) = Finder(lambda _: False, None).find([kept])
     assert found.search == "truncated"

@@ -110,7 +110,7 @@ def test_what_cannot_be_told_apart_is_not_used(learned):
 def test_a_tensor_that_is_not_what_it_says_is_not_used(learned):
     plain = [(tensor, str(tensor.dtype)[6:]) for tensor in native_layout._plain()]
     plain[0] = (plain[0][0], "int8")
-    assert learned.learn_layout(plain, native_layout._others()) == "dtype"
+    assert learned.learn_layout(plain, native_layout._build_unusual_tensors()) == "dtype"
 
 
 @pytest.mark.parametrize("elements", [0, 3])

@@ -84,6 +84,6 @@ def test_a_plain_call_is_not_left_by_an_object_that_got_its_id():
             thread=0, site=None, moment=1, until=None, module=None, device=None,
         )  # fmt: skip
         modes.open.append((id(subject), row))
-    modes.left(subject)
-    modes.left(subject)
+    modes.leave_region(subject)
+    modes.leave_region(subject)
     assert [(row.how, row.until) for row in written] == [("with", 7)]

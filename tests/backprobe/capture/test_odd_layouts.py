@@ -12,7 +12,7 @@ from backprobe.record import Record, check
 
 
 def run(source: str) -> Record:
-    """The record of a program, without an error of ours."""
+    """The record of a program, without an internal error."""
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("default")
         record = run_source(textwrap.dedent(source))

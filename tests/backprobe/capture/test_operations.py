@@ -23,13 +23,13 @@ def recorded(program: str, tier: str = "full") -> Record:
     return record
 
 
-def told(record: Record) -> list[str]:
+def describe_operations(record: Record) -> list[str]:
     """Each operation behind the head: `function(operands and inner) -> result`, tensors by their last names."""
     names = {row.tensor: row.name for row in record.bindings}
     lines = []
     for row in record.operations:
         if row.line > HEAD.count("\n"):
-            went = [*(names.get(one, "?") for one in row.operands), *(f"#{one - 3}" for one in row.inner)]
+            went = [*(names.get(operand, "?") for operand in row.operands), *(f"#{inner - 3}" for inner in row.inner)]
             came = row.result if row.tensor is None else names.get(row.tensor, "?")
             lines.append(f"{row.function}({' '.join(went)}) -> {came}{'' if row.complete else ' ...'}")
     return lines
@@ -38,7 +38,7 @@ def told(record: Record) -> list[str]:
 def parents(record: Record, name: str) -> set[str]:
     names = {row.tensor: row.name for row in record.bindings}
     (*_, last) = [row for row in record.bindings if row.name == name]
-    return {names.get(one, "?") for one in last.parents}
+    return {names.get(parent, "?") for parent in last.parents}
 
 
 PROGRAMS = {
@@ -66,7 +66,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_what_goes_into_an_expression_and_comes_out_is_told(program):
     record = recorded(program)
-    assert told(record) == PROGRAMS[program]
+    assert describe_operations(record) == PROGRAMS[program]
 
 
 def test_the_result_has_the_flags_shape_and_dtype_that_torch_gives_it():

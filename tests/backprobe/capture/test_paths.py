@@ -1,4 +1,4 @@
-"""Which file a path names, and what the program is told of itself: as plain Python has it, whatever the path."""
+"""Which file a path names, and what the program sees of itself: as plain Python has it, whatever the path."""
 
 import json
 import os

@@ -20,7 +20,7 @@ from backprobe.record import TABLES, FrameReader, Record, check, dumps, loads, s
 
 
 def run(source: str, options: Options | None = None) -> Record:
-    """The record of a program; whatever it does, no error of ours and no dangling reference."""
+    """The record of a program; whatever it does, no internal error and no dangling reference."""
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("default")
         record = run_source(textwrap.dedent(source), options=options)
@@ -464,7 +464,7 @@ def test_a_package_at_the_root_of_the_files_is_found_and_tapped_where_nothing_el
     record = reader.record()
     assert record is not None
     assert end.ending == "ended", record.raised
-    assert "model/net.py" in {record.sources[one.source].path for one in record.sites}
+    assert "model/net.py" in {record.sources[site.source].path for site in record.sites}
 
 
 @pytest.mark.parametrize(
@@ -560,8 +560,8 @@ def test_a_tier_takes_what_it_says(tier: Any, nodes: bool, values: bool) -> None
 
 def test_a_seed_makes_two_runs_the_same() -> None:
     program = "import torch, random\na = torch.rand(3)\nb = torch.tensor(random.random())\n"
-    one, two = run(program, Options(seed=5)), run(program, Options(seed=5))
-    assert [row.elements for row in one.small_values] == [row.elements for row in two.small_values]
+    first, two = run(program, Options(seed=5)), run(program, Options(seed=5))
+    assert [row.elements for row in first.small_values] == [row.elements for row in two.small_values]
 
 
 def test_threads_number_their_nodes_apart() -> None:

@@ -1,4 +1,4 @@
-"""Of a watched job with short steps most are counted and not read; what goes wrong in them is told all the same."""
+"""Of a watched job with short steps most are counted and not read; what goes wrong in them is recorded all the same."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def watched(
     with backprobe.watch(model, own, url="", report=False) as watching:
         for step in range(steps):
             using = stepping(model, step)
-            for one in using:
-                one.zero_grad()
+            for optimizer in using:
+                optimizer.zero_grad()
             change(step, model(torch.ones(2, 3)).pow(2).mean()).backward()
-            for one in using:
-                one.step()
+            for optimizer in using:
+                optimizer.step()
     assert watching.record is not None
     assert watching.record.end is not None
     assert watching.record.end.own_errors == 0, watching.record.end.own_error

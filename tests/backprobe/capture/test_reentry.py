@@ -1,4 +1,4 @@
-"""User code that runs in the middle of ours: signal handlers and trace functions."""
+"""User code that runs in the middle of Backprobe's: signal handlers and trace functions."""
 
 from __future__ import annotations
 

@@ -46,16 +46,16 @@ def plain(value: Any) -> Any:
         names = [name for name in value.__struct_fields__ if not name.endswith("_ns") and name not in LEFT_OUT]
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return pytest.approx(value, rel=1e-5, abs=1e-6, nan_ok=True) if isinstance(value, float) else value
 
 
-def shown(value: Any) -> Any:
+def with_numbers(value: Any) -> Any:
     """The same with the numbers themselves."""
     if isinstance(value, msgspec.Struct):
         names = [name for name in value.__struct_fields__ if not name.endswith("_ns") and name not in LEFT_OUT]
-        return {name: shown(getattr(value, name)) for name in names}
-    return [shown(one) for one in value] if isinstance(value, tuple) else value
+        return {name: with_numbers(getattr(value, name)) for name in names}
+    return [with_numbers(item) for item in value] if isinstance(value, tuple) else value
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_both_cores_tell_the_same(program: Path, tier: str, tmp_path: Path, requ
         expected, found = getattr(twin, table), getattr(compiled, table)
         assert len(found) == len(expected), table
         for row, other in zip(expected, found, strict=True):
-            assert shown(other) == plain(row), table
+            assert with_numbers(other) == plain(row), table

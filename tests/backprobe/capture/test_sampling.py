@@ -1,4 +1,4 @@
-"""Of a long program some steps are taken in full; between them nothing of ours is in its way."""
+"""Of a long program some steps are taken in full; between them nothing of Backprobe is in its way."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def run(steps: int, extra: str = "pass", options: Options | None = None, names: 
     return record
 
 
-def taken(record: Record) -> list[int]:
+def steps_in_full(record: Record) -> list[int]:
     """The numbers of the steps that were taken in full."""
     return [row.k for row in record.moments if row.kind == "optimizer-step"]
 
 
 def test_steps_thin_out_after_the_first_twenty_and_the_code_behind_the_loop_is_seen() -> None:
     record = run(130)
-    assert taken(record) == SCHEDULE
+    assert steps_in_full(record) == SCHEDULE
     rows = {row.step: row for row in record.steps}
     assert [step for step, row in rows.items() if row.sampled and row.why != "loop-left"] == SCHEDULE
     assert [rows[n].why for n in (0, 20, 21, 50, 99, 130)] == [
@@ -83,7 +83,7 @@ def test_steps_thin_out_after_the_first_twenty_and_the_code_behind_the_loop_is_s
 
 @pytest.mark.parametrize(("every", "expected"), [(1, list(range(45))), (20, [0, 20, 40])])
 def test_every_says_which_steps_are_taken(every: int, expected: list[int]) -> None:
-    assert taken(run(45, options=Options(every=every))) == expected
+    assert steps_in_full(run(45, options=Options(every=every))) == expected
 
 
 def test_what_changed_between_samples_is_put_down_to_no_statement() -> None:
@@ -103,7 +103,7 @@ def test_what_changed_between_samples_is_put_down_to_no_statement() -> None:
 )
 def test_a_step_that_goes_wrong_between_samples_has_the_next_two_taken(extra: str) -> None:
     record = run(49, extra)
-    found = taken(record)
+    found = steps_in_full(record)
     assert [k for k in found if k > 20] == [31, 32]
     odd = next(row for row in record.steps if row.anomaly)
     assert (odd.step, odd.sampled) == (30, False)
@@ -118,7 +118,7 @@ def test_an_exception_of_the_engine_between_samples_is_kept() -> None:
         49,
         "if i == 30:\n        try: (loss * 0 + loss.detach()).detach().backward()\n        except RuntimeError: pass",
     )
-    assert [k for k in taken(record) if k > 20] == [31, 32]
+    assert [k for k in steps_in_full(record) if k > 20] == [31, 32]
     assert "does not require grad" in record.raised[0].message
 
 
@@ -171,8 +171,8 @@ def test_a_graph_that_lives_on_loses_its_sentinels_at_the_end_of_a_sampled_step(
             kept.append(loss)
             optimizer.step()
             if Active.attending is None:
-                assert not any(prehooks(one.grad_fn) for one in kept)
-    assert not any(prehooks(one.grad_fn) for one in kept)
+                assert not any(prehooks(tensor.grad_fn) for tensor in kept)
+    assert not any(prehooks(tensor.grad_fn) for tensor in kept)
 
 
 def test_watch_without_an_optimizer_counts_accumulating_backward_calls() -> None:
@@ -232,7 +232,7 @@ def test_what_goes_wrong_between_samples_is_told_with_the_step_that_was_not_look
     assert [raised.family for raised in record.raised] == ["changed-in-place"]
     assert steps_looked_at(record.steps) == (28, 300)
     said = summary(record, judge(record))
-    assert "28 of 300 steps looked at (`--every 1` for all)" in said
+    assert "28 of 300 steps recorded (`--every 1` records all)" in said
     shown = "\n".join(step_lines(record))
     assert re.search("step 137  .*; it was not looked at", shown)
     assert "step 251  it raised an exception; it was not looked at" in shown

@@ -34,8 +34,8 @@ def scopes(tree: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
     """Every definition with its scope, in order of the text."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, DEFINITION):
-            # decorators, defaults and bases stand in the scope around; no definition stands in them but in a lambda
-            inner = scope.inside(child)
+            # decorators, defaults and bases belong to the scope around; they contain no definition but in a lambda
+            inner = scope.body_scope(child)
             yield child, inner
             for statement in child.body:
                 yield from scopes(ast.Module([statement], []), inner)

@@ -1,4 +1,4 @@
-"""A program that runs where others ran leaves the record that it leaves in a process of its own."""
+"""A program that runs where others ran leaves the record that it leaves in a fresh process."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ LEAVES = {
 """What a program leaves behind -> a program that does."""
 
 
-def told(value: Any, first: int) -> Any:
+def normalize(value: Any, first: int) -> Any:
     """A record without its times, its counted numbers from the program's first one on."""
     if isinstance(value, msgspec.Struct):
         names = [name for name in value.__struct_fields__ if not name.endswith("_ns") and name != "started_at"]
-        return {name: counted(name, getattr(value, name), first) for name in names}
+        return {name: renumber(name, getattr(value, name), first) for name in names}
     if isinstance(value, tuple | list):
-        return [told(one, first) for one in value]
-    return {key: told(one, first) for key, one in value.items()} if isinstance(value, dict) else repr(value)
+        return [normalize(item, first) for item in value]
+    return {key: normalize(item, first) for key, item in value.items()} if isinstance(value, dict) else repr(value)
 
 
-def counted(name: str, value: Any, first: int) -> Any:
-    return value - first if name in COUNTED and isinstance(value, int) else told(value, first)
+def renumber(name: str, value: Any, first: int) -> Any:
+    return value - first if name in COUNTED and isinstance(value, int) else normalize(value, first)
 
 
 def first_number(record: Record) -> int:
@@ -78,16 +78,16 @@ def first_number(record: Record) -> int:
 
 
 def same(record: Record, alone: Record) -> None:
-    one, other = told(record, first_number(record)), told(alone, first_number(alone))
-    differ = {name: differing_rows(one[name], other[name]) for name in one if one[name] != other[name]}
+    first, other = normalize(record, first_number(record)), normalize(alone, first_number(alone))
+    differ = {name: differing_rows(first[name], other[name]) for name in first if first[name] != other[name]}
     assert not differ, f"shared and lone: {differ}"
 
 
-def differing_rows(one: Any, other: Any) -> Any:
+def differing_rows(first: Any, other: Any) -> Any:
     """Whole rows, which pytest's own comparison cuts."""
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
-    return one, other
+    if isinstance(first, list) and isinstance(other, list) and len(first) == len(other):
+        return [pair for pair in zip(first, other, strict=True) if pair[0] != pair[1]]
+    return first, other
 
 
 def with_known_memory(program: str) -> str:
@@ -102,12 +102,12 @@ def runs():
 
 
 def test_programs_that_share_a_process_leave_the_records_of_lone_ones(runs) -> None:
-    chosen = [(with_known_memory(example(one)[0]), wants_check(one)) for one in RULES[::12]]
+    chosen = [(with_known_memory(example(rule)[0]), wants_check(rule)) for rule in RULES[::12]]
     shared = [runs.captured(text, check=check) for text, check in chosen]
     alone = [runs.captured(text, check=check, alone=True) for text, check in chosen]
-    for one, other in zip(shared, alone, strict=True):
-        same(one, other)
-    later = [one for one, other in zip(shared, alone, strict=True) if first_number(one) > first_number(other)]
+    for first, other in zip(shared, alone, strict=True):
+        same(first, other)
+    later = [first for first, other in zip(shared, alone, strict=True) if first_number(first) > first_number(other)]
     assert len(later) > len(chosen) / 2  # most did share one
 
 
@@ -125,7 +125,7 @@ def test_random_numbers_are_those_of_a_lone_program(seed, drawn, runs) -> None:
     """Without a seed Python's own `random` is another in each fork."""
     text = f"import random\nimport torch\nx = torch.rand(3)\ny = torch.tensor({drawn})\n"
     runs.captured(f"import torch\ntorch.rand(5)\n# {seed}\n", seed=seed)
-    shared, alone = (runs.captured(text, seed=seed, alone=one) for one in (False, True))
+    shared, alone = (runs.captured(text, seed=seed, alone=is_alone) for is_alone in (False, True))
     assert [row.elements for row in shared.small_values] == [row.elements for row in alone.small_values]
     same(shared, alone)
 

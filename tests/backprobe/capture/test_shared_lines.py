@@ -1,4 +1,4 @@
-"""Statements that share a line are told apart: what each does is put down to it, not to the first of them."""
+"""Statements that share a line are kept apart: what each does is put down to it, not to the first of them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_code_that_was_compiled_before_a_watch_is_told_apart_too(tmp_path) -> No
 
 
 def test_two_files_with_one_text_are_told_apart(tmp_path) -> None:
-    """Their code objects are equal: nothing of ours is in them, and a file's name does not count."""
+    """Their code objects are equal: nothing of Backprobe is in them, and a file's name does not count."""
     import torch
 
     steps = []

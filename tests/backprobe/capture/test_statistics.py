@@ -68,8 +68,8 @@ def single(number):
         return float(np.float32(number))
 
 
-def same(one, other):
-    return one == other or (math.isnan(one) and math.isnan(other))
+def same(first, other):
+    return first == other or (math.isnan(first) and math.isnan(other))
 
 
 def doubles(tensor):
@@ -110,7 +110,7 @@ def check(tensor, found):
         assert same(found.sum, total) or abs(found.sum - total) <= MOST_ERROR * scale, (found.sum, total)
 
 
-def made(dtype, count, seed=0):
+def make_tensor(dtype, count, seed=0):
     numbers = torch.Generator().manual_seed(seed + count)
     if dtype is torch.bool:
         return torch.rand(count, generator=numbers) > 0.4
@@ -131,7 +131,7 @@ def made(dtype, count, seed=0):
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, *COMPLEX], ids=lambda dtype: str(dtype)[6:])
 def test_each_dtype_at_each_length(way, dtype):
     for count in COUNTS:
-        tensor = made(dtype, count)
+        tensor = make_tensor(dtype, count)
         check(tensor, reduced(tensor))
 
 
@@ -168,7 +168,7 @@ def test_odd_numbers_wherever_they_stand(way, dtype):
     for name, odd in ODD[dtype].items():
         values = torch.tensor(odd, dtype=torch.float64)
         for count in (1, 4, 17, 600, 5000):
-            tensor = made(dtype, count)
+            tensor = make_tensor(dtype, count)
             for at in (0, count // 2, count - 1):
                 tensor[at] = values[at % len(odd)].to(dtype)
             every = values.repeat(count)[:count].to(dtype)
@@ -212,7 +212,7 @@ def layouts(base):
     ids=lambda dtype: f"{dtype.itemsize} bytes",
 )
 def test_each_layout(way, dtype):
-    for name, view in layouts(made(dtype, 12_000).reshape(6, 40, 50)):
+    for name, view in layouts(make_tensor(dtype, 12_000).reshape(6, 40, 50)):
         with explained(name):
             check(view, reduced(view))
             if view.numel() <= 15_000:
@@ -229,12 +229,12 @@ def test_an_image_batch_with_its_channels_last(way):
 @by_view
 def test_what_is_lazily_negative_or_conjugated_is_read_as_it_is(way):
     for count in (1, 2, 40):
-        turned = made(torch.complex64, count).conj()
+        turned = make_tensor(torch.complex64, count).conj()
         for tensor in (turned, turned.imag, turned.real, torch._neg_view(turned), torch._neg_view(turned[:1])):
             check(tensor, reduced(tensor))
             expected = tensor.resolve_conj().resolve_neg().contiguous().numpy().tobytes()
             assert tensor_memory.elements(tensor, 64) == expected
-    halves = torch._neg_view(made(torch.bfloat16, 1))
+    halves = torch._neg_view(make_tensor(torch.bfloat16, 1))
     assert tensor_memory.elements(halves, 64) == halves.resolve_neg().view(torch.int16).numpy().tobytes()
 
 
@@ -353,9 +353,9 @@ def test_denormal_numbers_are_left_on(way):
 
 @by_engine
 def test_the_norm_of_many_tensors_is_that_of_all_their_elements(way):
-    tensors = [made(torch.float32, count) for count in (3, 700, 5000)]
-    tensors += [made(torch.float64, 50).reshape(5, 10).t(), made(torch.bfloat16, 90)]
-    whole = torch.cat([one.reshape(-1).double() for one in tensors])
+    tensors = [make_tensor(torch.float32, count) for count in (3, 700, 5000)]
+    tensors += [make_tensor(torch.float64, 50).reshape(5, 10).t(), make_tensor(torch.bfloat16, 90)]
+    whole = torch.cat([tensor.reshape(-1).double() for tensor in tensors])
     assert gradients.norm_of(tensors) == pytest.approx(float(whole.norm()), rel=1e-6)
     assert gradients.norm_of([]) is None
     assert gradients.norm_of([torch.full((3,), 1e30), *tensors]) == pytest.approx(3**0.5 * 1e30, rel=1e-6)
@@ -366,7 +366,7 @@ def test_the_norm_of_many_tensors_is_that_of_all_their_elements(way):
 @by_kernel
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.bool], ids=lambda dtype: str(dtype)[6:])
 def test_a_histogram_counts_each_element_once_between_its_powers_of_two(way, dtype):
-    tensor = torch.cat([made(torch.float64, 5000), 2.0 ** torch.arange(-50.0, 30.0)]).to(dtype)
+    tensor = torch.cat([make_tensor(torch.float64, 5000), 2.0 ** torch.arange(-50.0, 30.0)]).to(dtype)
     found = histograms.sizes(tensor)
     absolute = np.abs(doubles(tensor))
     finite = absolute[np.isfinite(absolute)]
@@ -380,10 +380,10 @@ def test_a_histogram_counts_each_element_once_between_its_powers_of_two(way, dty
 
 @by_engine
 def test_a_histogram_of_a_view_and_of_a_complex_tensor(way):
-    base = made(torch.float32, 600).reshape(20, 30)
+    base = make_tensor(torch.float32, 600).reshape(20, 30)
     assert histograms.sizes(base.t()[:, :1].expand(30, 4)) == histograms.sizes(base[0].repeat(4))
     assert histograms.sizes(base.t()) == histograms.sizes(base)
-    assert histograms.sizes(made(torch.complex64, 5)) is None
+    assert histograms.sizes(make_tensor(torch.complex64, 5)) is None
 
 
 @by_kernel

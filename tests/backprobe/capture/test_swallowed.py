@@ -1,4 +1,4 @@
-"""Exceptions that a program swallows, and warnings, are told with their cause's line and family."""
+"""Exceptions that a program swallows, and warnings, are recorded with their cause's line and family."""
 
 from __future__ import annotations
 

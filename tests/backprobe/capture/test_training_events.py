@@ -1,4 +1,4 @@
-"""Clipping, schedules and gradient scalers are told with their numbers, and only once each."""
+"""Clipping, schedules and gradient scalers are recorded with their numbers, and only once each."""
 
 from __future__ import annotations
 

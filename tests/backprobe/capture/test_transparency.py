@@ -22,7 +22,7 @@ def pairs(paths: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]
     return {str(path): (results[2 * i], results[2 * i + 1]) for i, path in enumerate(paths)}
 
 
-def told(err: str) -> str:
+def own_stderr(err: str) -> str:
     """Standard error without the profiler's own log lines, which carry a process id."""
     return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("USDT:"))
 
@@ -34,7 +34,7 @@ def ran() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 
 @pytest.mark.parametrize("path", [path for path in PROGRAMS if path != RECURSION], ids=lambda path: path.stem)
 def test_a_captured_program_does_what_the_plain_one_does(path: Path, ran: Any) -> None:
-    plain, captured = ({**one, "err": told(one["err"])} for one in ran[str(path)])
+    plain, captured = ({**row, "err": own_stderr(row["err"])} for row in ran[str(path)])
     assert {key: captured[key] for key in plain} == plain, "a start that died shows its code beside what it printed"
     assert captured.get("own_errors") == 0, captured.get("own_error")
 

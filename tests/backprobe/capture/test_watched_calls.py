@@ -54,7 +54,7 @@ def test_a_call_is_told_with_its_arguments_and_place(program: str) -> None:
     record = recorded(HEAD + program + "\n")
     rows = [row for row in record.watched_calls if row.function == CALLS[program][0]]
     (row,) = rows
-    told = (row.function, dict(row.arguments), [one.name for one in row.inputs], row.col)
+    told = (row.function, dict(row.arguments), [entry.name for entry in row.inputs], row.col)
     assert told == CALLS[program]
     assert line_of(record, row.site) == 4
     assert not row.raised
@@ -77,8 +77,8 @@ def test_a_tensor_without_a_node_comes_from_the_call_as_written() -> None:
 
 def test_a_loss_module_names_its_own_call() -> None:
     record = recorded(HEAD + "c = nn.CrossEntropyLoss()\nl = c(x, t)\n")
-    (row,) = [one for one in record.watched_calls if one.function != NAMED]
-    assert [one.module_call for one in record.module_calls] == [row.module_call]
+    (row,) = [call for call in record.watched_calls if call.function != NAMED]
+    assert [call.module_call for call in record.module_calls] == [row.module_call]
 
 
 def test_a_call_that_raises_is_told_and_the_exception_is_untouched() -> None:
@@ -205,12 +205,12 @@ def test_each_name_of_a_module_is_told_once_for_its_statement() -> None:
 
 def test_what_a_module_loads_is_told_with_the_memory_that_it_lies_in() -> None:
     record = recorded(NAMES)
-    (row,) = [one for one in record.watched_calls if one.function == "torch.nn.Module.load_state_dict"]
-    assert [one.name for one in row.inputs] == ["weight", "bias"]
-    tensors = {one.tensor: one for one in record.tensors}
-    module = next(one for one in record.modules if one.module == row.arguments["module"])
-    memory = [tensors[one.tensor].storage for one in module.parameters if one.tensor is not None]
-    assert [tensors[one.tensor].storage for one in row.inputs if one.tensor is not None] == memory
+    (row,) = [call for call in record.watched_calls if call.function == "torch.nn.Module.load_state_dict"]
+    assert [entry.name for entry in row.inputs] == ["weight", "bias"]
+    tensors = {tensor.tensor: tensor for tensor in record.tensors}
+    module = next(module for module in record.modules if module.module == row.arguments["module"])
+    memory = [tensors[parameter.tensor].storage for parameter in module.parameters if parameter.tensor is not None]
+    assert [tensors[entry.tensor].storage for entry in row.inputs if entry.tensor is not None] == memory
 
 
 def test_a_state_names_its_tensors_by_key() -> None:

@@ -42,7 +42,7 @@ static inline bp_site *known_site(int64_t number)
     return !attending->gate->owner && number >= 0 && (size_t)number < names->site_count ? names->sites[number] : NULL;
 }
 
-static PyObject *tap_after(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+static PyObject *tap_end_statement(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     if (attending == NULL || count < 1) {
         Py_RETURN_NONE;
@@ -53,7 +53,7 @@ static PyObject *tap_after(PyObject *Py_UNUSED(self), PyObject *const *args, Py_
         Py_RETURN_NONE;
     }
     bp_statements *statements = began();
-    if (statements != NULL && ended(statements, bp_after(statements, number, args + 1, count - 1)) < 0) {
+    if (statements != NULL && ended(statements, bp_end_statement(statements, number, args + 1, count - 1)) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -186,7 +186,8 @@ static PyObject *attend(PyObject *Py_UNUSED(self), PyObject *given)
 #define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
 
 static PyMethodDef functions[] = {
-    {"after", FAST(tap_after), "Follows a statement; the values are what the plain names that it bound hold now."},
+    {"end_statement", FAST(tap_end_statement),
+     "Follows a statement; the values are what the plain names that it bound hold now."},
     {"value", FAST(tap_value), "What a statement returns, or stores into an attribute or a subscript."},
     {"passing", FAST(tap_passing), "The value of a test, an iterable, a context or a yield."},
     {"operation", FAST(tap_operation), "What a call, operator, subscript or attribute inside a statement gave."},

@@ -518,8 +518,10 @@ static const struct {
     const char *table;
     const char *fields;
 } ROWS[BP_HOT_TABLES] = {
+    [BP_STACKS] = {"stacks", "stack site parent"},
     [BP_MODULE_CALLS] = {"module_calls", "module_call module k chain parent site lo hi thread training grad_mode recompute"},
-    [BP_MOMENTS] = {"moments", "moment kind time_ns k site thread module_call step grad_mode inference_mode autocast"},
+    [BP_MOMENTS] = {"moments", "moment kind time_ns k site thread module_call step grad_mode inference_mode autocast "
+                              "stack"},
     [BP_TENSORS] = {"tensors", "tensor shape dtype device layout cls numel size_bytes moment stride storage_offset storage "
                                "storage_bytes view_of special created_by created_how proof site died fqn role"},
     [BP_NODES] = {"nodes", "node type thread first_seen seq site proof module_call born_in born_call grad_order outputs "

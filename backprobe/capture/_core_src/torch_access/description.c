@@ -1,5 +1,5 @@
 /* What a Tensor row says of an object itself. Ordinary tensors are read here, whatever device they lie on; what is rare
-   goes to the Python function `described` of tensor_registry.py, which the twin uses for all. */
+   goes to the Python function `describe_tensor` of tensor_registry.py, which the twin uses for all. */
 
 #include "description.h"
 
@@ -266,7 +266,7 @@ static int describe_ordinary(PyObject *tensor, bp_description *is)
     return on_cpu || teach(tensor, is) == 0;
 }
 
-/* What `described` gave: (shape, dtype, device, layout, numel, bytes, stride, offset, address, storage bytes, special,
+/* What `describe_tensor` gave: (shape, dtype, device, layout, numel, bytes, stride, offset, address, storage bytes, special,
    base). */
 static int take_description(PyObject *given, bp_description *is)
 {
@@ -319,7 +319,7 @@ int bp_describe(PyObject *tensor, bp_description *is)
     bp_undescribe(is);
     is->storage_bytes = -1;
     PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.tensor_registry");
-    PyObject *given = module == NULL ? NULL : PyObject_CallMethod(module, "described", "O", tensor);
+    PyObject *given = module == NULL ? NULL : PyObject_CallMethod(module, "describe_tensor", "O", tensor);
     Py_XDECREF(module);
     int done = given == NULL ? -1 : take_description(given, is);
     Py_XDECREF(given);

@@ -240,7 +240,7 @@ static PyMethodDef methods[] = {
 int bp_add_statistics(PyObject *module)
 {
     bp_use_kernels(NULL);
-    if (PyModule_AddIntConstant(module, "API", 3) < 0) {
+    if (PyModule_AddIntConstant(module, "API", 4) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, methods);

@@ -228,41 +228,15 @@ int bp_flush_if_due(bp_statements *statements)
 
 /* ---- where the program is */
 
-/* A frame runs what `torch.compile` made of its function: all of that stands at the line of its `def`. */
-static int is_compiled_region(PyCodeObject *code, int line)
-{
-    int found = 0;
-    for (Py_ssize_t i = 0; line == code->co_firstlineno && !found && i < PyTuple_GET_SIZE(code->co_names); i++) {
-        found = PyUnicode_Tailmatch(PyTuple_GET_ITEM(code->co_names, i), bp_name___compiled_fn, 0, PY_SSIZE_T_MAX, -1) == 1;
-    }
-    return found;
-}
-
 int64_t bp_calling_site(bp_statements *statements, PyFrameObject *frame)
 {
-    while (frame != NULL) {
-        PyCodeObject *code = PyFrame_GetCode(frame);
-        PyObject *source = PyDict_GetItemWithError(statements->sources, code->co_filename);
-        int64_t number = -2;
-        int line = source == NULL ? 0 : PyFrame_GetLineNumber(frame);
-        if (source != NULL && is_compiled_region(code, line)) {
-            source = NULL;
-        }
-        if (source != NULL) {
-            PyObject *site = PyObject_CallMethod(statements->sites, "at_instruction", "Oii", code, PyFrame_GetLasti(frame), line);
-            number = site == NULL ? -2 : site == Py_None ? -1 : PyLong_AsLongLong(site);
-            Py_XDECREF(site);
-        }
-        Py_DECREF(code);
-        if (source != NULL || PyErr_Occurred()) {
-            Py_DECREF(frame);
-            return number;
-        }
-        PyFrameObject *back = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        frame = back;
+    int64_t site = BP_NOT_USERS;
+    while (frame != NULL && site == BP_NOT_USERS) {
+        site = bp_site_of_frame(statements->moments->stacks, frame);
+        PyFrameObject *back = site == BP_NOT_USERS ? PyFrame_GetBack(frame) : NULL;
+        Py_SETREF(frame, back);
     }
-    return -1;
+    return site == BP_NOT_USERS ? -1 : site;
 }
 
 /* ---- the taps' bodies */
@@ -349,12 +323,12 @@ static int parents_in(bp_statements *statements, bp_site *site, int64_t *parents
 }
 
 /* The values of a statement have their names. */
-static int over(bp_statements *statements, int64_t site)
+static int end_operations(bp_statements *statements, int64_t site)
 {
     if (!PyDict_GET_SIZE(statements->ended)) {
         return 0;
     }
-    PyObject *done = PyObject_CallMethod(statements->operations, "over", "L", (long long)site);
+    PyObject *done = PyObject_CallMethod(statements->operations, "end_statement", "L", (long long)site);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -398,7 +372,7 @@ static int went_on(bp_statements *statements)
     return done == NULL ? -1 : 0;
 }
 
-int bp_after(bp_statements *statements, int64_t number, PyObject *const *values, Py_ssize_t count)
+int bp_end_statement(bp_statements *statements, int64_t number, PyObject *const *values, Py_ssize_t count)
 {
     bp_site *site = bp_site_at(statements->names, number);
     bp_timeline *timeline = site == NULL ? NULL : bp_here(statements->threads);
@@ -415,7 +389,7 @@ int bp_after(bp_statements *statements, int64_t number, PyObject *const *values,
     }
     bp_statement(statements->moments, number);
     if (bp_bury_all(statements) < 0 || (count && take(statements, site, values, count) < 0) ||
-        over(statements, number) < 0 || look_again(statements, timeline, site, sequence) < 0) {
+        end_operations(statements, number) < 0 || look_again(statements, timeline, site, sequence) < 0) {
         return -1;
     }
     if (site->top && bp_is_kept(site->runs, statements->site_times) &&
@@ -437,13 +411,13 @@ static int returned(bp_statements *statements, bp_timeline *timeline, bp_site *s
 {
     int plain = bp_is_plain(given);
     if (site->is_inert && plain) {
-        return over(statements, site->number);
+        return end_operations(statements, site->number);
     }
     site->runs++;
     bp_statement(statements->moments, site->number);
     if (bp_bury_all(statements) < 0 ||
         (!plain && bp_bind_value(statements, site, NULL, given, NULL, 0, 0) < 0) ||
-        over(statements, site->number) < 0 ||
+        end_operations(statements, site->number) < 0 ||
         ((!site->is_inert || bp_is_kept(site->runs, statements->function_times)) &&
          look_again(statements, timeline, site, sequence) < 0)) {
         return -1;
@@ -464,12 +438,12 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
         return returned(statements, timeline, site, given, sequence);
     }
     if (bp_is_plain(given)) {
-        return over(statements, number);
+        return end_operations(statements, number);
     }
     bp_statement(statements->moments, number);
     for (Py_ssize_t i = 0; i < count; i++) {
         if (bp_is_tensor(containers[i])) {
-            return over(statements, number);
+            return end_operations(statements, number);
         }
     }
     int64_t parents[MOST_PARENTS];
@@ -484,7 +458,7 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
             return -1;
         }
     }
-    return over(statements, number);
+    return end_operations(statements, number);
 }
 
 int bp_passing(bp_statements *statements, int64_t number)
@@ -492,7 +466,7 @@ int bp_passing(bp_statements *statements, int64_t number)
     bp_site *site = bp_site_at(statements->names, number);
     bp_timeline *timeline = site == NULL ? NULL : bp_here(statements->threads);
     int64_t sequence = timeline == NULL ? -1 : bp_close(timeline, number);
-    if (sequence < 0 || over(statements, number) < 0) {
+    if (sequence < 0 || end_operations(statements, number) < 0) {
         return -1;
     }
     if (site->is_inert) {

@@ -57,7 +57,7 @@ static inline int bp_is_few(const bp_statements *statements)
 }
 
 /* The bodies of the taps; 0, or -1 with an exception. */
-int bp_after(bp_statements *statements, int64_t site, PyObject *const *values, Py_ssize_t count);
+int bp_end_statement(bp_statements *statements, int64_t site, PyObject *const *values, Py_ssize_t count);
 int bp_value(bp_statements *statements, int64_t site, PyObject *given, PyObject *const *containers, Py_ssize_t count);
 int bp_passing(bp_statements *statements, int64_t site);
 int bp_enter(bp_statements *statements, int64_t site, PyObject *const *arguments, Py_ssize_t count);

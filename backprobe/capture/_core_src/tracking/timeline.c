@@ -340,8 +340,9 @@ PyTypeObject bp_threads_type = {
 static int moments_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     bp_moments *moments = (bp_moments *)self;
-    PyObject *writer, *threads;
-    if (bp_torch_ready() < 0 || !PyArg_ParseTuple(args, "OO!", &writer, &bp_threads_type, &threads)) {
+    PyObject *writer, *threads, *stacks;
+    if (bp_torch_ready() < 0 || !PyArg_ParseTuple(args, "OO!O!", &writer, &bp_threads_type, &threads, &bp_stacks_type,
+                                                  &stacks)) {
         return -1;
     }
     moments->rows = bp_rows_of(writer, BP_MOMENTS);
@@ -350,6 +351,7 @@ static int moments_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwar
     }
     Py_XSETREF(moments->writer, Py_NewRef(writer));
     Py_XSETREF(moments->threads, (bp_threads *)Py_NewRef(threads));
+    Py_XSETREF(moments->stacks, (bp_stacks *)Py_NewRef(stacks));
     PyObject *age = PyObject_CallMethod(writer, "time_ns", NULL);
     if (age == NULL) {
         return -1;
@@ -366,6 +368,7 @@ static int moments_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((bp_moments *)self)->writer);
     Py_VISIT((PyObject *)((bp_moments *)self)->threads);
+    Py_VISIT((PyObject *)((bp_moments *)self)->stacks);
     return 0;
 }
 
@@ -373,6 +376,7 @@ static int moments_clear(PyObject *self)
 {
     Py_CLEAR(((bp_moments *)self)->writer);
     Py_CLEAR(((bp_moments *)self)->threads);
+    Py_CLEAR(((bp_moments *)self)->stacks);
     return 0;
 }
 
@@ -411,7 +415,7 @@ static int put_moment(bp_moments *moments)
 {
     const bp_moment *moment = &moments->row;
     bp_rows *rows = moments->rows;
-    if (!bp_row_begin(rows, 11)) {
+    if (!bp_row_begin(rows, 12)) {
         return 0;
     }
     bp_put_uint(rows, (uint64_t)moment->number);
@@ -425,6 +429,7 @@ static int put_moment(bp_moments *moments)
     bp_put_bool(rows, moment->grad_mode);
     bp_put_bool(rows, moment->inference_mode);
     bp_put_text(rows, moment->autocast);
+    bp_put_id(rows, moment->stack);
     return bp_row_end(rows);
 }
 
@@ -447,7 +452,8 @@ static int64_t write_moment(bp_moments *moments, const char *kind, int64_t site,
     if (kind == NULL && !PyErr_Occurred()) {
         PyErr_SetString(PyExc_ValueError, "there is no such kind of moment");
     }
-    PyObject *cast = timeline == NULL || kind == NULL ? NULL : autocast();
+    int64_t stack = timeline == NULL || kind == NULL ? -2 : bp_stack_here(moments->stacks, site);
+    PyObject *cast = stack == -2 ? NULL : autocast(); /* both may run Python code, and with it another thread */
     if (cast == NULL) {
         return -1;
     }
@@ -463,6 +469,7 @@ static int64_t write_moment(bp_moments *moments, const char *kind, int64_t site,
     moment->step = moments->steps;
     moment->grad_mode = bp_autograd_records();
     moment->inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
+    moment->stack = stack;
     if (put_moment(moments) < 0) {
         return -1;
     }

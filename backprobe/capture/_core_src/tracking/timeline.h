@@ -4,6 +4,7 @@
 #define BACKPROBE_TIMELINE_H
 
 #include "hot.h"
+#include "stacks.h"
 
 /* A range of sequence numbers that begins at `low` and ends where the next one begins. */
 typedef struct {
@@ -41,13 +42,14 @@ typedef struct {
 typedef struct {
     const char *kind;
     PyObject *autocast; /* its text, or None; NULL: no moment was written yet */
-    int64_t number, time_ns, k, site, thread, module_call, step;
+    int64_t number, time_ns, k, site, thread, module_call, step, stack;
     int grad_mode, inference_mode;
 } bp_moment;
 
 typedef struct {
     PyObject_HEAD
     bp_threads *threads;
+    bp_stacks *stacks;
     bp_rows *rows;
     PyObject *writer;
     int64_t last, steps;

@@ -26,7 +26,7 @@ from backprobe.capture.tracking.timeline import open_call
 from backprobe.record import BackwardCall, Root
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _ROOTS = 4096
 _Walk: Final = native.chosen_beside("States", Walk)
@@ -61,7 +61,7 @@ class Calls:
         unseen, light: Calls that pass no Python entry; calls of steps that are not taken in full.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self.open: list[OpenCall] = []
         self._times: dict[int | None, int] = {}
@@ -73,19 +73,19 @@ class Calls:
 
     # ---- the Python entries, autograd.backward and autograd.grad
 
-    def entered(self, kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
-        """An entry begins."""
+    def note_entry(self, kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
+        """Note that an entry begins."""
         given, retain = handed_in(gradients), None if retain_graph is None else bool(retain_graph)
-        entry = Entry(kind, roots, given, retain, _handled(), self.reached)
+        entry = Entry(kind, roots, given, retain, _get_current_exception(), self.reached)
         self._recorder.timeline().entries.append(entry)
 
-    def left(self) -> None:
-        """An entry ends; an exception that came before the engine was reached is a call that raised."""
+    def leave_entry(self) -> None:
+        """Note that an entry ends. An exception before the engine was reached is a call that raised."""
         entries = self._recorder.timeline().entries
         if not entries:
             return
         entry: Any = entries.pop()
-        error = _handled()
+        error = _get_current_exception()
         recorder, is_new = self._recorder, error is not entry.before and entry.first_call == self.reached
         if error is None or not is_new:
             return
@@ -104,7 +104,7 @@ class Calls:
     # ---- the engine
 
     def begin(self, outputs: Sequence[Any], args: Sequence[Any], options: dict[str, Any]) -> None:
-        """The engine is called: note the state before, walk the graph, put sentinels."""
+        """Note that the engine is called: record the state before, walk the graph, put sentinels."""
         recorder = self._recorder
         timeline = recorder.timeline()
         self.reached += 1
@@ -121,32 +121,33 @@ class Calls:
         sampled = recorder.options.walks and recorder.sampler.keeps_walk(times)
         recorder.look_at_all(Cause(site=site), leaves_only=not recorder.is_small)
         row, roots = self._row(call, moment, site, outputs, args, options)
-        met = self._walk(outputs, sampled=sampled, whole=row.inputs is None)
+        graph_walk = self._walk(outputs, sampled=sampled, whole=row.inputs is None)
         if row.create_graph:
-            recorder.nodes.order_of_call[call] = met.grad_order
-        row = msgspec.structs.replace(row, nodes_met=len(met), truncated=met.truncated, held_bytes=met.held[1])
+            recorder.nodes.order_of_call[call] = graph_walk.grad_order
+        held = graph_walk.held_totals[1]
+        row = msgspec.structs.replace(row, nodes_met=len(graph_walk), truncated=graph_walk.truncated, held_bytes=held)
         recorder.writer.add("backward_calls", row)
-        recorder.sampler.nodes += len(met)
-        passed = recorder.passes.open(call, met, detailed=sampled)
-        opened = OpenCall(row, passed, roots, _handled(), recorder.writer.time_ns(), sampled)
+        recorder.sampler.nodes += len(graph_walk)
+        passed = recorder.passes.open(call, graph_walk, detailed=sampled)
+        opened = OpenCall(row, passed, roots, _get_current_exception(), recorder.writer.time_ns(), sampled)
         self.open.append(opened)
         timeline.calls.append(call)
         if row.accumulate_grad:
-            recorder.sampler.rooted(outputs)
+            recorder.sampler.note_roots(outputs)
         recorder.writer.flush()
 
     def result(self, given: Any) -> None:
-        """What the engine returns: gradients for `autograd.grad`, which for its inputs no sentinel sees."""
+        """Record what the engine returns: `autograd.grad` returns gradients that no sentinel sees."""
         opened = self._mine()
         if opened is None or not isinstance(given, tuple) or opened.row.accumulate_grad:
             return
         opened.returned = tuple(gradient is not None for gradient in given)
         for root, gradient in zip(opened.row.inputs or (), given, strict=False):
             if root.tensor is not None and isinstance(gradient, torch.Tensor):
-                self._recorder.passes.returned(opened.passed, root.tensor, gradient)
+                self._recorder.passes.record_returned(opened.passed, root.tensor, gradient)
 
     def end(self, outputs: Sequence[Any]) -> None:
-        """The engine is left, by return or by exception."""
+        """Record that the engine is left, by return or by exception."""
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
@@ -156,7 +157,7 @@ class Calls:
             return
         self.unseen.settle()
         duration = recorder.writer.time_ns() - opened.started_ns
-        error = None if (found := _handled()) is opened.before else found
+        error = None if (found := _get_current_exception()) is opened.before else found
         row, call = opened.row, opened.row.call
         timeline.close(row.site)
         timeline.calls.pop()
@@ -175,7 +176,7 @@ class Calls:
             returned=opened.returned,
             nodes_run=len(opened.passed),
             nodes_freed=freed,
-            freed_bytes=max(0, row.held_bytes - opened.passed.met.held[1]),
+            freed_bytes=max(0, row.held_bytes - opened.passed.walk.held_totals[1]),
             duration_ns=duration,
             own_ns=recorder.guard.own_ns,
             outcome="finished" if error is None else "raised",
@@ -186,14 +187,14 @@ class Calls:
         recorder.writer.add("backward_calls", row)
         if opened.sampled:
             for root in opened.roots:
-                after_call(recorder, root, opened.passed.met, row, moment)
+                after_call(recorder, root, opened.passed.walk, row, moment)
             self._growth.after_call(row, moment)
         recorder.bury()
         recorder.writer.flush()
         recorder.sampler.backward_ended(error, row.accumulate_grad)
 
     def arrive(self) -> None:
-        """The engine calls a function of the program: what it has brought so far is the call's, not the function's."""
+        """Compare tensors before the engine calls a function of the program: the changes are the call's."""
         opened, recorder = self._mine(), self._recorder
         if opened is not None and recorder.is_small:
             recorder.states.touched = opened.touched
@@ -206,12 +207,12 @@ class Calls:
         return _walk(roots, self._recorder.nodes, self._recorder.writer, whole=whole)
 
     def number(self) -> int:
-        """The number of a call that begins."""
+        """Return the number of a call that begins."""
         self._next += 1
         return self._next - 1
 
     def _mine(self) -> OpenCall | None:
-        """The innermost call that is open in this thread."""
+        """Return the innermost call that is open in this thread."""
         calls = self._recorder.timeline().calls
         if not calls:
             return None
@@ -283,7 +284,7 @@ class Calls:
         return self.walk(roots, whole=whole)
 
     def _leaves(self, opened: OpenCall, cause: Cause) -> None:
-        """What the call did to `.grad`."""
+        """Record what the call did to `.grad`."""
         recorder = self._recorder
         recorder.states.touched = opened.touched
         recorder.look_at_all(cause, leaves_only=not recorder.is_small)
@@ -291,9 +292,9 @@ class Calls:
             return
         for known in list(recorder.tensors.live.values()):
             if known.state and known.state[0][0] and known.state[0][1] and known.number not in opened.touched:
-                recorder.states.untouched(known, cause)
+                recorder.states.record_untouched(known, cause)
 
 
-def _handled() -> BaseException | None:
-    """The exception that is being handled."""
+def _get_current_exception() -> BaseException | None:
+    """Return the exception that is being handled."""
     return sys.exc_info()[1]

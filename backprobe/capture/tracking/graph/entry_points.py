@@ -41,7 +41,7 @@ def handed_in(gradients: Any) -> tuple[bool, ...]:
 
 
 def entry_name(kind: str | None, frame: FrameType | None) -> EntryName:
-    """The entry's name: what the frames around the engine's call belong to, outwards to the user's."""
+    """Name the entry: what the frames around the engine's call belong to, outwards to the user's."""
     found: EntryName = "autograd.grad" if kind == "grad" else "autograd.backward"
     for _ in range(_FRAMES):
         if frame is None:

@@ -18,7 +18,7 @@ from backprobe.capture.tracking.timeline import open_call
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _ENGINE: Final[Any] = Variable._execution_engine  # type: ignore[attr-defined] torch's stubs lack it
 
@@ -26,12 +26,12 @@ _ENGINE: Final[Any] = Variable._execution_engine  # type: ignore[attr-defined] t
 class Unseen:
     """Follows the calls that no entry announced."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._open: list[tuple[Pass, BackwardCall, int, int]] = []
 
     def open(self) -> Pass | None:
-        """A sentinel speaks for no call that is open: one begins."""
+        """Open a pass for a sentinel that belongs to no open call."""
         recorder, task = self._recorder, current_pass()
         self.settle()
         timeline = recorder.timeline()
@@ -46,11 +46,11 @@ class Unseen:
         passed = recorder.passes.open(call, recorder.calls.walk(), detailed=recorder.options.walks)
         self._open.append((passed, row, task, recorder.writer.time_ns()))
         if task >= 0:
-            _ENGINE.queue_callback(self._over)
+            _ENGINE.queue_callback(self._end_pass)
         return passed
 
-    def _over(self) -> None:
-        """The engine's own word that the pass is over; it still counts as the one that runs."""
+    def _end_pass(self) -> None:
+        """Settle the pass, which the engine says is over; it still counts as the one that runs."""
         self._recorder.guard.run(self._settle, current_pass(), "finished")
 
     def settle(self) -> int | None:
@@ -59,10 +59,10 @@ class Unseen:
 
     def _settle(self, task: int | None, outcome: Any) -> int | None:
         running, ended = current_pass(), None
-        for one in list(self._open):
-            passed, row, of, started = one
+        for opened in list(self._open):
+            passed, row, of, started = opened
             if of == task or (task is None and of != running):
-                self._open.remove(one)
+                self._open.remove(opened)
                 self._end(passed, row, started, outcome)
                 ended = row.call
         return ended
@@ -85,7 +85,7 @@ class Unseen:
         recorder.writer.flush()
 
     def _freed(self, passed: Pass) -> bool:
-        """It freed the graph: read from a node of it that is still there, since nobody told the flag."""
+        """Return whether the pass freed the graph, read from a living node of it, since nothing reported the flag."""
         recorder = self._recorder
         for known in list(recorder.tensors.live.values()):
             tensor = known.ref()

@@ -118,19 +118,19 @@ class Nodes:
         return len(self.facts)
 
     @property
-    def held(self) -> tuple[int, int]:
+    def held_totals(self) -> tuple[int, int]:
         """Live nodes that hold saved tensors still, and the bytes of the distinct storages that they hold."""
         return held_by(self.facts.values())
 
-    def known(self, node: Any) -> NodeFacts | None:
-        """The facts of a node that was met before and lives."""
+    def find_facts(self, node: Any) -> NodeFacts | None:
+        """Return the facts of a node that was met before and lives."""
         ref = self._live.get(_key(node))
         sentinel = None if ref is None else ref()
         return None if sentinel is None else self.facts.get(sentinel.number)
 
     def meet(self, node: Any) -> NodeFacts | None:
-        """The facts of a node, which is numbered and watched from now on; None past the budget."""
-        facts = self.known(node)
+        """Watch a node and give it a number, unless that was done; return its facts; None past the budget."""
+        facts = self.find_facts(node)
         if facts is not None:
             return facts
         if not self.has_room:
@@ -150,7 +150,7 @@ class Nodes:
         self._writer.add("nodes", facts.row)
         return facts
 
-    def made(self, node: Any, tensor: int, output_nr: int) -> NodeFacts | None:
+    def meet_producer(self, node: Any, tensor: int, output_nr: int) -> NodeFacts | None:
         """Meet the node that made a tensor of the record, as its output `output_nr`."""
         facts = self.meet(node)
         if facts is not None:
@@ -158,7 +158,7 @@ class Nodes:
         return facts
 
     def lives(self, number: int) -> bool:
-        """A node of the record is not yet known to be dead."""
+        """Return whether a node of the record is not yet known to be dead."""
         return number in self.facts
 
     def complete(self, roots: Any) -> None:
@@ -239,7 +239,7 @@ class Nodes:
 
 
 def _key(node: Any) -> int:
-    """What stays the same of a node while it lives.
+    """Return what stays the same of a node while it lives.
 
     With torch 2.11 its Python object does not: once nobody holds that one, the next read of `grad_fn` makes another.
     The object of a node written in C++ is a head and a pointer to the node, with or without the count of a shared
@@ -260,7 +260,7 @@ def held_by(nodes: Iterable[NodeFacts]) -> tuple[int, int]:
 
 
 def type_name(node: Any) -> str:
-    """A node's name as torch prints it, without its C++ namespace: `MulBackward0`, `AccumulateGrad`."""
+    """Return a node's name as torch prints it, without its C++ namespace: `MulBackward0`, `AccumulateGrad`."""
     return name(node.name().rsplit("::", 1)[-1])
 
 

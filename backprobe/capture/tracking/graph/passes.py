@@ -1,6 +1,6 @@
 """What the sentinels of backward calls tell: which nodes ran, in which order, and which gradients reached them.
 
-Which call a sentinel speaks for is told by the engine's own number of the pass: it is the same in every thread that
+The engine's own number of the pass tells which call a sentinel speaks for: it is the same in every thread that
 works for a pass, and another one in a pass that was started inside it.
 """
 
@@ -32,16 +32,16 @@ class Pass:
 
     Attributes:
         call: Number of the backward call; None for one of which nothing is recorded.
-        met: What was walked before it. detailed: its gradients are measured.
+        walk: What was walked before it. detailed: its gradients are measured.
         ran: Facts of the nodes that began to run, in order; each once.
         task: The engine's number of the pass, once a sentinel told it; -1 before.
         own_ns: Time of sentinels that the guard did not count.
     """
 
-    __slots__ = ("call", "detailed", "gradients", "holes", "met", "own_ns", "ran", "small", "task", "thread")
+    __slots__ = ("call", "detailed", "gradients", "holes", "own_ns", "ran", "small", "task", "thread", "walk")
 
-    def __init__(self, call: int | None, met: Walk, *, detailed: bool) -> None:
-        self.call, self.met, self.detailed = call, met, detailed
+    def __init__(self, call: int | None, walk: Walk, *, detailed: bool) -> None:
+        self.call, self.walk, self.detailed = call, walk, detailed
         self.task, self.own_ns = -1, 0
         self.thread = threading.get_ident()
         self.ran: dict[int, NodeFacts] = {}
@@ -53,7 +53,7 @@ class Pass:
         return len(self.ran)
 
     def ran_with_saved(self, number: int) -> bool:
-        """A node of the record ran in it that held saved tensors when it was met."""
+        """Return whether a node ran in the pass that held saved tensors when it was met."""
         return number in self.ran and self.ran[number].saves > 0
 
 
@@ -68,27 +68,27 @@ class Passes:
         self.unseen: Callable[[], Pass | None] = _nothing
         self._writer, self._nodes, self._states, self._options, self._guard = writer, nodes, states, options, guard
         self._open: list[Pass] = []
-        nodes.arrived = self.arrived
+        nodes.arrived = self.take_gradients
 
-    def open(self, call: int | None, met: Walk, *, detailed: bool = False) -> Pass:
-        """A pass begins, in this thread."""
-        passed = Pass(call, met, detailed=detailed)
+    def open(self, call: int | None, walk: Walk, *, detailed: bool = False) -> Pass:
+        """Open a pass in this thread."""
+        passed = Pass(call, walk, detailed=detailed)
         self._open.append(passed)
         return passed
 
     def close(self, passed: Pass | None) -> None:
-        """A pass is over; None: this thread's newest one of which nothing is recorded."""
+        """Close a pass; None: this thread's newest one of which nothing is recorded."""
         if passed is None:
             me = threading.get_ident()
-            passed = next(one for one in reversed(self._open) if one.call is None and one.thread == me)
+            passed = next(opened for opened in reversed(self._open) if opened.call is None and opened.thread == me)
         self._open.remove(passed)
 
-    def arrived(self, facts: NodeFacts, gradients: Any) -> None:
+    def take_gradients(self, facts: NodeFacts, gradients: Any) -> None:
         """Gradients reached a node, one per forward output of it."""
         self._guard.run(self._take, facts, gradients)
 
     def _take(self, facts: NodeFacts, gradients: Any) -> None:
-        passed = self._of(facts.number, current_pass())
+        passed = self._find_pass(facts.number, current_pass())
         if passed is None:
             passed = self.unseen()
         if passed is None or passed.call is None:
@@ -109,8 +109,8 @@ class Passes:
             if tensor is not None and raw is not None:
                 passed.small.append((tensor, gradient.dtype, tuple(gradient.shape), raw))
 
-    def returned(self, passed: Pass, tensor: int, gradient: torch.Tensor) -> None:
-        """A gradient was returned for an input, whose own node does not run."""
+    def record_returned(self, passed: Pass, tensor: int, gradient: torch.Tensor) -> None:
+        """Record a gradient that was returned for an input, whose own node does not run."""
         raw = elements(gradient, self._options.caps.elements) if self._options.measures else None
         if raw is not None:
             passed.small.append((tensor, gradient.dtype, tuple(gradient.shape), raw))
@@ -131,19 +131,19 @@ class Passes:
         for facts in freed.values():
             self._nodes.update(facts, freed_by=passed.call)
         positions = {number: position for position, number in enumerate(passed.ran)}
-        for facts in {**{f.number: f for f in passed.met.nodes}, **passed.ran}.values():
+        for facts in {**{f.number: f for f in passed.walk.nodes}, **passed.ran}.values():
             self._rows(passed, facts, positions.get(facts.number), moment, freed=facts.number in freed)
         for tensor, dtype, shape, raw in passed.small:
             self._states.small_raw(tensor, moment, "arrived", dtype, shape, raw)
         return len(freed)
 
-    def _of(self, number: int, task: int) -> Pass | None:
-        """The pass that runs in this thread, or that a device's own thread works for."""
+    def _find_pass(self, number: int, task: int) -> Pass | None:
+        """Find the pass that runs in this thread, or that a device's own thread works for."""
         me = threading.get_ident()
         fresh = [passed for passed in self._open if passed.task < 0]
         own = [passed for passed in self._open if passed.task == task] or [p for p in fresh if p.thread == me]
         if not own:
-            own = fresh if len(fresh) == 1 else [passed for passed in fresh if passed.met.met(number)]
+            own = fresh if len(fresh) == 1 else [passed for passed in fresh if passed.walk.has_met(number)]
             if len(own) != 1:
                 return None
         own[-1].task = task
@@ -167,7 +167,7 @@ class Passes:
                 complete_pass(self._writer, place, -1 if tensor is None else tensor, moment)
 
 
-def measured(
+def measure_gradient(
     states: States,
     options: Options,
     gradient: Any,

@@ -16,7 +16,7 @@ from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.tensor_memory import dtype_name
 from backprobe.capture.torch_access.torch_internals import is_answered_by_user, is_functorch_wrapped, storage_of
 from backprobe.capture.tracking.graph.nodes import NodeFacts
-from backprobe.capture.tracking.tensors.tensor_registry import Known, Tensors
+from backprobe.capture.tracking.tensors.tensor_registry import Tensors, TrackedTensor
 from backprobe.record import Saved
 
 _PREFIX = "_raw_saved_"
@@ -32,7 +32,7 @@ class SavedTensors:
     def describe(self, facts: NodeFacts, node: Any) -> None:
         """Count what a node that was just met holds, and write one row for each."""
         total = 0
-        for label, held in self._held(node):
+        for label, held in self._list_saved(node):
             row, address, size = self._row(facts, label, held)
             if row is None:
                 continue
@@ -44,10 +44,10 @@ class SavedTensors:
         facts.row = _with_bytes(facts.row, total)
 
     def holds(self, node: Any) -> bool:
-        """A node holds a saved tensor now."""
-        return any(held.data is not None for _, held in self._held(node))
+        """Return whether a node holds a saved tensor now."""
+        return any(held.data is not None for _, held in self._list_saved(node))
 
-    def _held(self, node: Any) -> Iterator[tuple[str, Any]]:
+    def _list_saved(self, node: Any) -> Iterator[tuple[str, Any]]:
         """Every saved tensor of a node with torch's name for it."""
         kind = type(node)
         names = self._attributes.get(kind)
@@ -60,7 +60,7 @@ class SavedTensors:
                 continue  # a custom function's saved tensors raise once they were freed
             label = attribute.removeprefix(_PREFIX)
             if isinstance(held, (tuple, list)):
-                yield from ((f"{label}[{index}]", one) for index, one in enumerate(held) if one is not None)
+                yield from ((f"{label}[{index}]", tensor) for index, tensor in enumerate(held) if tensor is not None)
             elif held is not None:
                 yield label, held
 
@@ -72,7 +72,7 @@ class SavedTensors:
             row = Saved(node=facts.number, n=facts.saves, name=name(label), held_by=class_name(content))
             return row, None, 0
         address, size = storage_of(content) or (None, None)
-        known = self._known(content, address)
+        known = self._find_tensor(content, address)
         version = None if known is None or facts.row.seq is None else known.version_at(facts.row.seq)
         row = Saved(
             node=facts.number,
@@ -88,8 +88,8 @@ class SavedTensors:
         )
         return row, address, size or 0
 
-    def _known(self, content: torch.Tensor, address: int | None) -> Known | None:
-        """The record's tensor that is held: the object itself, else the one of its memory and shape (an output)."""
+    def _find_tensor(self, content: torch.Tensor, address: int | None) -> TrackedTensor | None:
+        """Find the record's tensor that is held: the object itself, else one of its memory and shape (an output)."""
         known = self._tensors.find(content)
         if known is not None or address is None or content.is_nested:
             return known

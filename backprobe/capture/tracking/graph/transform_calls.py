@@ -1,7 +1,7 @@
 """Backward calls over what are no tensors of the program: under a transform of `torch.func`, and a compiler's own.
 
-1. Under a transform tensors are wrappers, so that only the call is told.
-2. A compiler traces a backward pass over fake tensors: the program made no such call, and none is told.
+1. Under a transform tensors are wrappers, so that only the call is recorded.
+2. A compiler traces a backward pass over fake tensors: the program made no such call, and none is recorded.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from backprobe.capture.tracking.timeline import OF_COMPILER, TRANSFORMED
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
     from backprobe.capture.tracking.timeline import Timeline
 
 
 class TransformedCalls:
     """Follows the engine's calls that `torch.func.grad`, `vjp`, `jacrev` and their like make."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._open: list[tuple[BackwardCall, BaseException | None]] = []
 
     def takes(self, timeline: Timeline) -> bool:
-        """The engine is called; whether it is a call of these kinds."""
+        """Take a call of the engine if it is of these kinds, and return whether it is."""
         if functorch_is_active():
             timeline.calls.append(TRANSFORMED)
             self._begin()
@@ -49,7 +49,7 @@ class TransformedCalls:
         self._open.append((row, sys.exc_info()[1]))
 
     def end(self, number: int) -> None:
-        """The engine is left; `number` stood for the call."""
+        """Note that the engine is left; `number` stood for the call."""
         if number != TRANSFORMED or not self._open:
             return
         row, before = self._open.pop()

@@ -17,7 +17,7 @@ from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.capture.tracking.timeline import LIGHT
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 
 class LightEntry(NamedTuple):
@@ -34,7 +34,7 @@ class LightEntry(NamedTuple):
 class Light:
     """Follows the engine's calls for the sampler, between the steps that are taken in full."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._open: dict[int, list[tuple[BaseException | None, bool]]] = {}
         self._bases: dict[int, tuple[int, OwnRef[torch.Tensor]]] = {}
@@ -49,12 +49,12 @@ class Light:
         known = self._bases.pop(threading.get_ident(), None)
         return None if known is None or known[0] != site else known[1]
 
-    def entered(self) -> None:
-        """An entry begins."""
+    def note_entry(self) -> None:
+        """Note that an entry begins."""
         recorder = self._recorder
         recorder.timeline().entries.append(LightEntry(sys.exc_info()[1], recorder.calls.reached))
 
-    def left(self) -> bool:
+    def leave_entry(self) -> bool:
         """Whether the entry that ends is one of these; an exception before the engine was reached is an anomaly."""
         recorder = self._recorder
         entries = recorder.timeline().entries
@@ -67,13 +67,13 @@ class Light:
         return True
 
     def begins(self, roots: Sequence[Any], options: dict[str, Any]) -> None:
-        """The engine is called."""
+        """Note that the engine is called."""
         recorder = self._recorder
         recorder.calls.reached += 1
         recorder.timeline().calls.append(LIGHT)
         accumulates = bool(options.get("accumulate_grad", True))
         if accumulates:
-            recorder.guard.run(recorder.sampler.rooted, roots)
+            recorder.guard.run(recorder.sampler.note_roots, roots)
         self._open.setdefault(threading.get_ident(), []).append((sys.exc_info()[1], accumulates))
 
     def ends(self) -> bool:

@@ -30,12 +30,12 @@ class Walk:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def met(self, number: int) -> bool:
-        """It met a node of the record."""
+    def has_met(self, number: int) -> bool:
+        """Return whether the walk met a node of the record."""
         return any(facts.number == number for facts in self.nodes)
 
     def enters(self, number: int) -> bool:
-        """An edge inside the walk leads to a node of the record."""
+        """Return whether an edge inside the walk leads to a node of the record."""
         return number in self._entered
 
     @property
@@ -44,7 +44,7 @@ class Walk:
         return max((facts.row.grad_order for facts in self.nodes), default=0)
 
     @property
-    def held(self) -> tuple[int, int]:
+    def held_totals(self) -> tuple[int, int]:
         """Nodes that hold saved tensors still, and the bytes of the distinct storages that they hold."""
         return held_by(self.nodes)
 
@@ -74,7 +74,7 @@ def walk(roots: Iterable[Any], nodes: Nodes, writer: Writer, *, whole: bool = Fa
     stack.reverse()
     while stack:
         node = stack.pop()
-        facts = nodes.known(node)
+        facts = nodes.find_facts(node)
         if facts is not None and facts.number in met:
             continue
         if len(met) >= cap:
@@ -93,7 +93,9 @@ def walk(roots: Iterable[Any], nodes: Nodes, writer: Writer, *, whole: bool = Fa
         if not facts.described:
             facts.described = _describe(facts, following, nodes, writer)
         entered.update(
-            other.number for next_node, _ in following if next_node is not None and (other := nodes.known(next_node))
+            other.number
+            for next_node, _ in following
+            if next_node is not None and (other := nodes.find_facts(next_node))
         )
     return Walk(tuple(met.values()), entered, truncated=truncated)
 

@@ -14,7 +14,7 @@ from backprobe.capture.rewriting.targets import Target
 from backprobe.capture.tracking.plain_types import PLAIN
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _DEPTH = 2
 """Levels of nested tuples, lists, dicts and dataclasses that are looked into."""
@@ -27,11 +27,11 @@ _MEMBERS: Final = type.__dict__["__dict__"].__get__
 class Binder:
     """Takes the values of statements apart."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
 
     def take(self, facts: SiteFacts, values: Sequence[Any]) -> None:
-        """The plain names of a statement hold these values now."""
+        """Bind the plain names of a statement to the values that they hold now."""
         parents = self._recorder.statements.parents_in(facts)
         for target, value in zip(facts.targets, values, strict=True):
             if type(value) in PLAIN:
@@ -40,7 +40,7 @@ class Binder:
                 self._bind_one(facts, target, value, parents)
 
     def _bind_one(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int]) -> None:
-        """Bind one of several values: an error of ours does not cost the others their names."""
+        """Bind one of several values: an internal error does not cost the others their names."""
         guard = self._recorder.guard
         try:
             self.bind(facts, target, value, parents)
@@ -94,13 +94,13 @@ def is_dataclass(kind: type) -> bool:
 
 
 def _fields_of(kind: type) -> dict[Any, Any] | None:
-    """The fields of a dataclass; None for another class."""
+    """Return the fields of a dataclass; None for another class."""
     fields = _found_in(kind, "__dataclass_fields__")
     return fields if type(fields) is dict else None
 
 
 def _held_in(value: Any, fields: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """What the fields of a value hold, None where nothing, read without code of the program."""
+    """Yield what the fields of a value hold, None for nothing, read without code of the program."""
     kind = type(value)
     attributes = _read(_found_in(kind, "__dict__"), GetSetDescriptorType, value)
     for field in list(fields):
@@ -113,7 +113,7 @@ def _held_in(value: Any, fields: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _read(descriptor: Any, kind: type, value: Any) -> Any:
-    """What a descriptor of that kind says of a value; None if it is another or says nothing."""
+    """Read a value by a descriptor of that kind; None if it is of another kind or has nothing."""
     try:
         return descriptor.__get__(value) if type(descriptor) is kind else None
     except (AttributeError, TypeError):
@@ -121,7 +121,7 @@ def _read(descriptor: Any, kind: type, value: Any) -> Any:
 
 
 def _found_in(kind: type, name: str) -> Any:
-    """What a class or one of its bases holds under a name, as it lies there; None: nothing."""
+    """Find what a class or one of its bases holds under a name, without calling it; None if there is nothing."""
     for cls in _MRO(kind):
         members = _MEMBERS(cls)
         if name in members:
@@ -130,7 +130,7 @@ def _found_in(kind: type, name: str) -> Any:
 
 
 def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:
-    """The elements of a tuple, list or dict, each with its own target."""
+    """List the elements of a tuple, list or dict, each with its own target."""
     if issubclass(type(value), dict):
         base = target if isinstance(target, str) else ""
         named = [(f"{base}[{key!r}]" if base else None, e) for key, e in value.items() if type(key) in (str, int)]
@@ -141,7 +141,7 @@ def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:
 
 
 def element_target(target: Target, index: int, count: int) -> Target:
-    """The target of one element of a tuple."""
+    """Return the target of one element of a tuple."""
     if isinstance(target, str):
         return f"{target}[{index}]"
     if not isinstance(target, tuple) or (target and target[0] == "*"):

@@ -9,7 +9,7 @@ from backprobe.capture.output.text import name as short
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.rewriting.sites import SiteFacts
 from backprobe.capture.tracking.moments import Moments
-from backprobe.capture.tracking.tensors.tensor_registry import Known
+from backprobe.capture.tracking.tensors.tensor_registry import TrackedTensor
 from backprobe.record import Binding
 
 _PARENTS = 64
@@ -29,11 +29,11 @@ class Names:
         self._times: dict[tuple[str, int], int] = {}
 
     def read_by(self, facts: SiteFacts) -> tuple[int, ...]:
-        """The tensors that the names a statement reads held last, in source order, each once."""
+        """Return the tensors that the names a statement reads held last, in source order, each once."""
         return self.held_by(facts.read_keys)
 
     def held_by(self, keys: Sequence[tuple[str, str]]) -> tuple[int, ...]:
-        """The tensors that names held last, in their order, each once."""
+        """Return the tensors that names held last, in their order, each once."""
         found: dict[int, None] = {}
         for key in keys:
             number = self.held.get(key)
@@ -41,8 +41,8 @@ class Names:
                 found[number] = None
         return tuple(found)[:_PARENTS]
 
-    def bind(self, facts: SiteFacts, name: str, known: Known, parents: Sequence[int]) -> None:
-        """A name holds a tensor from now on."""
+    def bind(self, facts: SiteFacts, name: str, known: TrackedTensor, parents: Sequence[int]) -> None:
+        """Bind a name to a tensor."""
         key = (facts.scope.owner(name), name)
         before = self.held.get(key)
         self.held[key] = known.number
@@ -70,7 +70,7 @@ class Names:
         self._next += 1
 
     def pass_over(self, facts: SiteFacts, name: str) -> None:
-        """A name holds a tensor from now on that is not recorded."""
+        """Note that a name holds a tensor from now on that is not recorded."""
         self.unbind(facts, name)
         self._cut()
 
@@ -78,10 +78,10 @@ class Names:
         self._writer.cut("bindings", "a statement that runs often is recorded at 1-2-5 per decade", 0)
 
     def forget(self, keys: Iterable[tuple[str, str]]) -> None:
-        """These names hold no tensor any more, as far as is known."""
+        """Forget what these names hold: it is no tensor any more, as far as is known."""
         for key in keys:
             self.held.pop(key, None)
 
     def unbind(self, facts: SiteFacts, name: str) -> None:
-        """A name holds something else than a tensor from now on."""
+        """Note that a name holds something else than a tensor from now on."""
         self.held.pop((facts.scope.owner(name), name), None)

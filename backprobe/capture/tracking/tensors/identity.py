@@ -1,6 +1,6 @@
 """Which tensor is which: a number for every tensor object and every storage, held by weak references only.
 
-1. No weak reference of ours is in the lists that `weakref` gives: `torch.utils.swap_tensors`, and so `Module.to()` and
+1. No weak reference of Backprobe is in the lists that `weakref` gives: `torch.utils.swap_tensors`, so `Module.to()` and
    `load_state_dict`, refuse a tensor that anyone refers to.
 """
 
@@ -17,7 +17,7 @@ _OURS: Final = "backprobe.capture"
 
 
 class OwnRef(weakref.ref[_T]):
-    """A weak reference of ours: a type of its own, since plain ones of an object are one with the program's."""
+    """A weak reference of Backprobe: a separate type, since plain ones of an object are one with the program's."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ _listed: Final = weakref.getweakrefs
 
 
 def getweakrefs(thing: Any, /) -> list[Any]:
-    """The weak references to something that the program has."""
+    """List the weak references to something that the program has."""
     return [ref for ref in _listed(thing) if not _is_ours(ref)]
 
 
@@ -43,7 +43,7 @@ _PLAIN: Final = {function.__name__: getattr(weakref, function.__name__) for func
 
 
 def unlist(on: bool) -> None:
-    """`weakref` leaves references of ours out of its answers, or is as it was."""
+    """Make `weakref` leave Backprobe's references out of its answers; off: restore it."""
     for name, plain in _PLAIN.items():
         setattr(weakref, name, globals()[name] if on else plain)
 
@@ -68,8 +68,8 @@ class Identities:
         self._storages: dict[int, tuple[int, dict[int, TensorRef]]] = {}
         self._next_storage = 0
 
-    def of(self, tensor: torch.Tensor) -> TensorRef:
-        """The reference of a tensor, made on first sight."""
+    def ensure_ref(self, tensor: torch.Tensor) -> TensorRef:
+        """Return the reference of a tensor; make it on first sight."""
         key = id(tensor)
         ref = self._refs.get(key)
         if ref is not None and ref() is tensor:
@@ -81,18 +81,18 @@ class Identities:
         return ref
 
     def find(self, tensor: torch.Tensor) -> TensorRef | None:
-        """The reference of a tensor that was seen before."""
+        """Return the reference of a tensor that was seen before."""
         ref = self._refs.get(id(tensor))
         return ref if ref is not None and ref() is tensor else None
 
     def forget(self, ref: TensorRef) -> None:
-        """A dead tensor's place may be taken by another."""
+        """Forget a dead tensor: another may take its place."""
         if self._refs.get(ref.key) is ref:
             del self._refs[ref.key]
         self.release(ref)
 
     def storage(self, ref: TensorRef, address: int) -> int:
-        """The number of the storage at an address, which a tensor holds from now on.
+        """Return the number of the storage at an address, which the tensor holds from now on.
 
         The number stays with the address as long as one numbered tensor that lives holds it.
         """
@@ -112,7 +112,7 @@ class Identities:
         return entry[0]
 
     def release(self, ref: TensorRef) -> None:
-        """The tensor no longer holds its storage."""
+        """Note that the tensor no longer holds its storage."""
         if ref.storage is None:
             return
         entry = self._storages[ref.storage]
@@ -122,11 +122,11 @@ class Identities:
         ref.storage = None
 
     def storage_number(self, address: int) -> int | None:
-        """The number of the storage at an address, if a numbered tensor that lives holds it."""
+        """Return the number of the storage at an address, if a numbered tensor that lives holds it."""
         return self._storages[address][0] if self.holders(address) else None
 
     def holders(self, address: int) -> tuple[int, ...]:
-        """The living tensors that hold the storage at an address, in order."""
+        """List the living tensors that hold the storage at an address, in order."""
         entry = self._storages.get(address)
         return () if entry is None else tuple(sorted(n for n, ref in entry[1].items() if ref() is not None))
 

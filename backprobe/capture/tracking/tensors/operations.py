@@ -23,7 +23,7 @@ from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.record import Operation
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _PARENTS: Final = 64
 _MOST: Final = 200_000
@@ -52,7 +52,7 @@ class _Flow:
 
 
 @dataclass(slots=True)
-class _Below:
+class _Operands:
     """What went into an operation.
 
     Attributes:
@@ -67,7 +67,7 @@ class _Below:
 
 
 @dataclass(slots=True)
-class _Ended:
+class _EndingStatement:
     """The values of a statement that is about to end, and their rows that wait for a tensor's number."""
 
     flows: dict[int, list[_Flow]] = field(default_factory=dict[int, list["_Flow"]])
@@ -82,8 +82,8 @@ class Operations:
             only if this is not empty.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.ended: dict[tuple[int, int], _Ended] = {}
+    def __init__(self, recorder: CaptureSession) -> None:
+        self.ended: dict[tuple[int, int], _EndingStatement] = {}
         self._recorder = recorder
         self._facts = recorder.sites.operations.facts
         self._loose = recorder.sites.operations.loose
@@ -94,13 +94,13 @@ class Operations:
     # ---- what taps call
 
     def took(self, number: int, value: Any) -> None:
-        """An operation gave a value."""
+        """Take the value of an operation."""
         me, facts = threading.get_ident(), self._facts[number]
         flows = self._flows.setdefault(me, {})
         if len(flows) > _WAITING:
             flows.clear()
-        below = self._below(facts, flows)
-        kind, held = self._classified(value)
+        below = self._collect_operands(facts, flows)
+        kind, held = self._classify_value(value)
         is_tensor = kind in ("tensor", "tensors")
         waiting: list[tuple[OwnRef[torch.Tensor], dict[str, Any]]] = []
         if facts.is_load and (held.parents or held.inner or not is_tensor):
@@ -109,24 +109,24 @@ class Operations:
             flow = _Flow(complete=not is_tensor, whole=not is_tensor)
         else:
             flow = self._operation(facts, value, kind, held, below, waiting)
-        flows[number] = _joined([flows[number], flow]) if facts.repeats and number in flows else flow
+        flows[number] = _join_flows([flows[number], flow]) if facts.repeats and number in flows else flow
         if facts.is_value and (flow.parents or flow.inner or flow.numbers):
             self._is_value(me, number, facts, flow, waiting)
 
     def parents(self, site: int) -> tuple[int, ...] | None:
-        """The tensors that went into the values of a statement; None if its names are all that is known."""
+        """Return the tensors that went into the values of a statement; None if only its names are known."""
         ended = self.ended.get((threading.get_ident(), site))
         if ended is None:
             return None
-        flow = _joined([one for flows in ended.flows.values() for one in flows])
+        flow = _join_flows([flow for flows in ended.flows.values() for flow in flows])
         names, facts = self._recorder.names, self._recorder.sites.facts[site]
         found = dict.fromkeys((*flow.parents, *names.held_by(self._loose.get(site, ()))))
         if not flow.complete:
             found.update(dict.fromkeys(names.held_by(facts.operands)))
         return tuple(found)[:_PARENTS]
 
-    def over(self, site: int) -> None:
-        """A statement is over: what came out of it has its number now."""
+    def end_statement(self, site: int) -> None:
+        """End a statement: write the operations whose results have numbers now."""
         ended = self.ended.pop((threading.get_ident(), site), None)
         for ref, row in () if ended is None else ended.waiting:
             tensor = ref()
@@ -134,7 +134,7 @@ class Operations:
             self._write(row | {"tensor": None if known is None else known.number})
 
     def given_up(self) -> None:
-        """An exception was caught: which expressions of this thread are still under way is not known."""
+        """Forget the open expressions of this thread: an exception was caught, so their state is unknown."""
         me = threading.get_ident()
         self._flows.pop(me, None)
         for key in [key for key in self.ended if key[0] == me]:
@@ -142,8 +142,8 @@ class Operations:
 
     # ---- parts
 
-    def _below(self, facts: OperationFacts, flows: dict[int, _Flow]) -> _Below:
-        """What went into an operation: taken from those right below it, and from the names in it."""
+    def _collect_operands(self, facts: OperationFacts, flows: dict[int, _Flow]) -> _Operands:
+        """Collect what went into an operation: from the operations right below it, and from the names in it."""
         operands: dict[int, None] = {}
         parents: dict[int, None] = {}
         inner: dict[int, None] = {}
@@ -160,10 +160,10 @@ class Operations:
                 inner.update(dict.fromkeys(flow.inner))
                 parents.update(dict.fromkeys(flow.parents))
         held = dict.fromkeys(self._recorder.names.held_by(facts.keys))
-        return _Below(_first(operands | held), _first(inner), _first(parents | held), complete)
+        return _Operands(_first(operands | held), _first(inner), _first(parents | held), complete)
 
     def _operation(
-        self, facts: OperationFacts, value: Any, kind: str, held: _Flow, below: _Below, waiting: list[Any]
+        self, facts: OperationFacts, value: Any, kind: str, held: _Flow, below: _Operands, waiting: list[Any]
     ) -> _Flow:
         """Write the row of an operation, now or when its statement has ended; what it hands on."""
         line, col, end_line, end_col = facts.place
@@ -196,31 +196,31 @@ class Operations:
         key = (me, facts.statement)
         ended = self.ended.get(key)
         if ended is None or (number in ended.flows and not facts.repeats):  # it was left by an exception the last time
-            ended = self.ended[key] = _Ended()
+            ended = self.ended[key] = _EndingStatement()
         ended.flows.setdefault(number, []).append(flow)
         ended.waiting += waiting
 
-    def _classified(self, value: Any) -> tuple[Any, _Flow]:
-        """What a value is, and what is known of the tensors that it is or holds."""
+    def _classify_value(self, value: Any) -> tuple[Any, _Flow]:
+        """Classify a value, and return what is known of the tensors that it is or holds."""
         kind = type(value)
         if issubclass(kind, torch.Tensor):
             if kind not in EXACT:
                 self._recorder.guard.shield()
-            return "tensor", self._one(value)
+            return "tensor", self._flow_of_tensor(value)
         if kind in (int, float, bool, complex):
             return "number", _Flow()
         elements = _elements(value, kind)
         if elements is not None:
             most = self._recorder.options.caps.tuple_elements
-            held = [one for one in elements[:most] if issubclass(type(one), torch.Tensor)]
+            held = [element for element in elements[:most] if issubclass(type(element), torch.Tensor)]
             if held:
-                flow = _joined(map(self._one, held))
+                flow = _join_flows(map(self._flow_of_tensor, held))
                 flow.complete = flow.whole = flow.whole and len(elements) <= most
                 return "tensors", flow
         return "array" if kind.__module__ == "numpy" else "other", _Flow()
 
-    def _one(self, tensor: torch.Tensor) -> _Flow:
-        """What is known of a tensor: its number, or the operation that made it."""
+    def _flow_of_tensor(self, tensor: torch.Tensor) -> _Flow:
+        """Return what is known of a tensor: its number, or the operation that made it."""
         known = self._recorder.tensors.find(tensor)
         if known is not None:
             return _Flow((known.number,), (), (known.number,))
@@ -238,7 +238,7 @@ class Operations:
         self._recorder.writer.add("operations", Operation(**row))
 
 
-def _joined(flows: Iterable[_Flow]) -> _Flow:
+def _join_flows(flows: Iterable[_Flow]) -> _Flow:
     """Several flows as one."""
     numbers: dict[int, None] = {}
     parents: dict[int, None] = {}
@@ -257,7 +257,7 @@ def _first(found: dict[int, None]) -> tuple[int, ...]:
 
 
 def _elements(value: Any, kind: type) -> list[Any] | None:
-    """The elements of a tuple, list or dict, read without code of the program."""
+    """List the elements of a tuple, list or dict, read without code of the program."""
     if kind is list:
         return value
     if issubclass(kind, tuple):

@@ -46,7 +46,7 @@ class ParameterKeys:
         self._after: dict[int, Root] = {}
 
     def root(self, number: int, name: str | None, function: str, inner: Iterable[int]) -> Root:
-        """A module got a name in a function; `inner` are the modules in it that were met before."""
+        """Register a module that got a name in a function; `inner` are the modules in it that were met before."""
         if name is not None and self._first.setdefault((function, name), number) != number:
             self._reused.add((function, name))
         outranks = frozenset(part for part in inner if self._gives_way(part, function))
@@ -54,7 +54,7 @@ class ParameterKeys:
         return root
 
     def takes(self, tensor: int, key: str | None, root: Root) -> bool:
-        """A tensor with this key, or without one, is called after a root from now on."""
+        """Call a tensor with this key, or without one, after a root if that fits better; return whether it does."""
         after = self._after.get(tensor, root)
         is_loose = after.name is None and root.name is not None
         if key is None or key.startswith(SELF) or is_loose or after.number in root.outranks:

@@ -19,7 +19,7 @@ from backprobe.capture.tracking.cause import LATE, Cause
 from backprobe.capture.tracking.completion import complete_snapshot
 from backprobe.capture.tracking.graph.nodes import Nodes, type_name
 from backprobe.capture.tracking.moments import Moments
-from backprobe.capture.tracking.tensors.tensor_registry import Known, Tensors
+from backprobe.capture.tracking.tensors.tensor_registry import Tensors, TrackedTensor
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
 from backprobe.record.state_flags import by_name
 
@@ -46,14 +46,14 @@ class States:
         self._inplace_events = 0
         self._leaf_grads = 0
 
-    def differs(self, known: Known, tensor: torch.Tensor) -> bool:
-        """A quick look: another `_version`, a leaf's `.grad` is another or has another, or it cannot be read."""
+    def differs(self, known: TrackedTensor, tensor: torch.Tensor) -> bool:
+        """Look quickly for a change: another `_version`, or another `.grad`, or one changed; True if unreadable."""
         try:
             return self._differs(known, tensor)
         except RuntimeError:
             return True
 
-    def _differs(self, known: Known, tensor: torch.Tensor) -> bool:
+    def _differs(self, known: TrackedTensor, tensor: torch.Tensor) -> bool:
         if not known.state or version_of(tensor) != known.version:
             return True
         (is_leaf, requires_grad, retains, *_), *_ = known.state
@@ -64,12 +64,12 @@ class States:
             return gradient is not before
         return before() is not gradient or version_of(gradient) != known.grad_version
 
-    def look_many(self, found: list[tuple[Known, torch.Tensor]], cause: Cause) -> None:
+    def look_many(self, found: list[tuple[TrackedTensor, torch.Tensor]], cause: Cause) -> None:
         """Look at several."""
         for known, tensor in found:
             self.look(known, tensor, cause)
 
-    def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
+    def look(self, known: TrackedTensor, tensor: torch.Tensor, cause: Cause) -> None:
         """Read a tensor's state and write down what changed since the last look."""
         flags = flags_of(tensor)
         if flags is None:
@@ -83,7 +83,7 @@ class States:
         value_changed = known.is_new or version != known.version or raw != known.raw
         value_changed = value_changed or (raw is not None and self._tensors.is_reshaped(known, tensor))
         if value_changed and not known.is_new:
-            self._changed(known, version, self._put_down(known, cause, version != known.version))
+            self._record_change(known, version, self._put_down(known, cause, version != known.version))
         moved = storage_address(tensor) != known.ref.storage
         if not known.is_new and (value_changed or moved):
             self._tensors.refresh(known, tensor)  # `.data =` gives other memory, whose elements may be the same
@@ -106,8 +106,8 @@ class States:
             known, tensor, gradient, value_changed=value_changed, grad_changed=grad_changed, grad_raw=grad_raw
         )
 
-    def untouched(self, known: Known, cause: Cause) -> None:
-        """A leaf whose `.grad` a backward call left as it was."""
+    def record_untouched(self, known: TrackedTensor, cause: Cause) -> None:
+        """Record a leaf whose `.grad` a backward call left as it was."""
         self._leaf_grad(known, "untouched", cause, known.grad, known.grad_version)
 
     def small(self, number: int, moment: int, of: Any, tensor: torch.Tensor, raw: bytes) -> None:
@@ -121,12 +121,12 @@ class States:
         write_small_raw(self._writer, number, moment, of, dtype, shape, raw)
 
     def statistics(self, tensor: torch.Tensor, raw: bytes | None) -> Statistics | None:
-        """A tensor reduced to numbers; None at a tier that reads no values, and where they are not defined."""
-        return measured(tensor, raw, self._options)
+        """Reduce a tensor to numbers; None at a tier that reads no values, and where they are not defined."""
+        return measure_values(tensor, raw, self._options)
 
     def _snapshot(
         self,
-        known: Known,
+        known: TrackedTensor,
         tensor: torch.Tensor,
         gradient: torch.Tensor | None,
         *,
@@ -152,10 +152,10 @@ class States:
         if grad_changed and gradient is not None and grad_raw is not None:
             self.small(number, moment, "grad", gradient, grad_raw)
 
-    def _changed(self, known: Known, version: int | None, cause: Cause) -> None:
+    def _record_change(self, known: TrackedTensor, version: int | None, cause: Cause) -> None:
         """Its elements or its version changed since the last look."""
         if known.row.role == "gradient" and known.name is None:
-            return  # what happens to it is told as its owner's gradient
+            return  # what happens to it is recorded as its owner's gradient
         before, after = known.version or 0, version or 0
         if before == after:
             self._tensors.note(
@@ -172,7 +172,7 @@ class States:
         )  # fmt: skip
         self._inplace_events += 1
 
-    def _node(self, known: Known, tensor: torch.Tensor, *, made: bool, changed: bool, moved: bool) -> None:
+    def _node(self, known: TrackedTensor, tensor: torch.Tensor, *, made: bool, changed: bool, moved: bool) -> None:
         """Keep up which node made a tensor. One in other memory may have changed places with another tensor."""
         if not made:
             known.node, known.grad_fn, known.grad_fn_read = None, None, True
@@ -190,7 +190,7 @@ class States:
         if node is None:
             return
         known.grad_fn, known.grad_fn_read = type_name(node), True
-        facts = self._nodes.made(node, known.number, tensor.output_nr)
+        facts = self._nodes.meet_producer(node, known.number, tensor.output_nr)
         if facts is None:
             return
         known.node = facts.number
@@ -204,12 +204,12 @@ class States:
             self._tensors.update(known, created_by="op", proof="seen", created_how=facts.type)
 
     def _gradient(
-        self, known: Known, gradient: torch.Tensor | None, cause: Cause, *, is_leaf: bool, empties: bool
+        self, known: TrackedTensor, gradient: torch.Tensor | None, cause: Cause, *, is_leaf: bool, empties: bool
     ) -> tuple[bool, bytes | None]:
         """Compare `.grad` with the last look: whether it changed, and its elements if it is small.
 
         Args:
-            is_leaf: Every change of it is told. empties: its end is told; so it is of a gradient that was retained.
+            is_leaf: Every change of it is recorded. empties: its end is recorded; so for a gradient that was retained.
         """
         if gradient is None:
             had = known.grad is not None
@@ -217,7 +217,7 @@ class States:
                 self._leaf_grad(known, "set-none", self._put_down(known, cause, True), None, None)
             known.grad = known.grad_version = known.grad_raw = None
             return had, None
-        ref = self._tensors.ids.of(gradient)
+        ref = self._tensors.ids.ensure_ref(gradient)
         version = version_of(gradient)
         raw = elements(gradient, self._options.caps.elements) if self._options.measures else None
         if ref is known.grad and version == known.grad_version and raw == known.grad_raw:
@@ -229,15 +229,15 @@ class States:
         self._meet_gradient(gradient, cause)
         return True, raw
 
-    def _put_down(self, known: Known, cause: Cause, quick: bool) -> Cause:
-        """The cause of a change, `quick` if a quick look shows it: unknown if it may be older than the statement."""
+    def _put_down(self, known: TrackedTensor, cause: Cause, quick: bool) -> Cause:
+        """Return the cause of a change (`quick`: a quick look shows it); LATE if it may be older than the statement."""
         if cause.named or cause.unseen or cause.call is not None or cause.step is not None:
             return cause
         seen = max(known.turn, self.full, self.quick if quick else 0)
         return cause if seen >= self.since else LATE
 
     def _meet_gradient(self, gradient: torch.Tensor, cause: Cause) -> None:
-        """A gradient is a tensor with a state of its own: recorded in small programs, and where it carries a graph."""
+        """Record a gradient as a tensor with a state: in small programs, and where it carries a graph."""
         if not gradient.requires_grad and len(self._tensors.live) > self._options.caps.exact_tensors:
             return
         met = self._tensors.find(gradient) is not None
@@ -246,7 +246,7 @@ class States:
             self._tensors.update(known, role="gradient")
             self.look(known, gradient, cause)
 
-    def _leaf_grad(self, known: Known, kind: Any, cause: Cause, after: Any, version: int | None) -> None:
+    def _leaf_grad(self, known: TrackedTensor, kind: Any, cause: Cause, after: Any, version: int | None) -> None:
         self.touched.add(known.number)
         if cause.unseen and kind != "set-none":
             return  # backward calls that were not looked at made it; who did is not known
@@ -262,8 +262,8 @@ class States:
         self._leaf_grads += 1
 
 
-def measured(tensor: torch.Tensor, raw: bytes | None, options: Options) -> Statistics | None:
-    """A tensor reduced to numbers; None at a tier that reads no values, and where they are not defined."""
+def measure_values(tensor: torch.Tensor, raw: bytes | None, options: Options) -> Statistics | None:
+    """Reduce a tensor to numbers; None at a tier that reads no values, and where they are not defined."""
     if not options.measures:
         return None
     if raw:
@@ -287,7 +287,7 @@ def write_small_raw(
 
 
 def _kind(before: Any, after: Any, cause: Cause) -> str:
-    """What a change of `.grad` that left a tensor there is called."""
+    """Name the change of a `.grad` that left a tensor there."""
     in_pass = cause.call is not None
     if before is None:
         return "populate" if in_pass else "assigned"

@@ -28,7 +28,7 @@ from backprobe.record import Note, Tensor
 
 
 @dataclass(slots=True)
-class Known:
+class TrackedTensor:
     """A tensor as long as it lives: its row and its last state.
 
     Attributes:
@@ -36,7 +36,7 @@ class Known:
         versions: Each `_version`: the sequence number of the last look before it, of the look that found it, and it.
         grad: Its gradient's reference at the last look; None: `.grad` was None or not read.
         node: Number of the node that made it; None for a leaf, or if it was not read.
-        readable: torch still answers for its flags. failed: an error of ours came up while it was looked at.
+        readable: torch still answers for its flags. failed: an internal error was raised while it was looked at.
         site: Where it was first seen. name: the last name it was bound to.
         turn: The turn of its last look.
     """
@@ -81,17 +81,17 @@ class Tensors:
 
     def __init__(self, writer: Writer, moments: Moments, options: Options) -> None:
         self.ids = Identities()
-        self.live: dict[int, Known] = {}
+        self.live: dict[int, TrackedTensor] = {}
         self._writer, self._moments, self._options = writer, moments, options
         self._seen = 0
 
-    def find(self, tensor: torch.Tensor) -> Known | None:
-        """What is known of a tensor; None if it was never met."""
+    def find(self, tensor: torch.Tensor) -> TrackedTensor | None:
+        """Return what is known of a tensor; None if it was never met."""
         ref = self.ids.find(tensor)
         return None if ref is None else self.live.get(ref.number)
 
-    def meet(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
-        """What is known of a tensor, from now on; None for one that is not recorded.
+    def meet(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> TrackedTensor | None:
+        """Return what is known of a tensor, and track it from now on; None for one that is not recorded.
 
         Not recorded: a value under tracing or a functorch transform, a parameter without a shape, and what comes after
         the cap of tensors.
@@ -106,28 +106,28 @@ class Tensors:
             self._writer.cut("tensors", "the record holds its most tensors", self._options.caps.tensors)
             return None
         self._seen += 1
-        ref = self.ids.of(tensor)
-        known = Known(ref, self._row(tensor, ref, site, how), site=site)
+        ref = self.ids.ensure_ref(tensor)
+        known = TrackedTensor(ref, self._row(tensor, ref, site, how), site=site)
         self._writer.add("tensors", known.row)
         self.live[ref.number] = known
         return known
 
     def number(self, tensor: torch.Tensor) -> int:
-        """The identity of any tensor, met or not: a gradient has one before a name is given to it."""
-        return self.ids.of(tensor).number
+        """Return the identity of any tensor, met or not: a gradient has one before it gets a name."""
+        return self.ids.ensure_ref(tensor).number
 
-    def update(self, known: Known, **changes: Any) -> None:
+    def update(self, known: TrackedTensor, **changes: Any) -> None:
         """Write a tensor's row again with other values."""
         known.row = msgspec.structs.replace(known.row, **changes)
         self._writer.add("tensors", known.row)
 
-    def refresh(self, known: Known, tensor: torch.Tensor) -> None:
+    def refresh(self, known: TrackedTensor, tensor: torch.Tensor) -> None:
         """Write the row again if `.data =` or `set_` gave the object another shape, dtype, device or storage."""
         row = known.row
         if row.shape is None:
             return
         if is_answered_by_user(tensor):
-            return  # its class says what it is at each call, and a call of ours would run the program's code
+            return  # its class says what it is at each call, and a call by Backprobe would run the program's code
         dtype, device = dtype_name(tensor.dtype), str(tensor.device)
         address = storage_address(tensor)
         if row.dtype == dtype and row.device == device and row.shape == _shape(tensor) and known.ref.storage == address:
@@ -138,8 +138,8 @@ class Tensors:
         )
         self._writer.add("tensors", known.row)
 
-    def is_reshaped(self, known: Known, tensor: torch.Tensor) -> bool:
-        """It has another shape, whose elements may be the same bytes.
+    def is_reshaped(self, known: TrackedTensor, tensor: torch.Tensor) -> bool:
+        """Return whether the tensor has another shape, whose elements may be the same bytes.
 
         `.data =` gave it other memory; or it has no `_version`, which tells a change of shape in the same memory.
         """
@@ -149,7 +149,7 @@ class Tensors:
             return False
         return known.row.shape != _shape(tensor)
 
-    def note(self, known: Known, why: str) -> None:
+    def note(self, known: TrackedTensor, why: str) -> None:
         """Say why something of a tensor is not recorded."""
         write_note(self._writer, self._moments, known.number, why)
 
@@ -163,8 +163,8 @@ class Tensors:
                 self.update(known, died=self._moments.now())
 
     def _row(self, tensor: torch.Tensor, ref: TensorRef, site: int | None, how: str) -> Tensor:
-        shape, dtype, device, layout, numel, size_bytes, stride, offset, address, storage_bytes, why, root = described(
-            tensor
+        shape, dtype, device, layout, numel, size_bytes, stride, offset, address, storage_bytes, why, root = (
+            describe_tensor(tensor)
         )
         base = None if root is None else self.meet(root, site)
         moment = self._moments.now()
@@ -186,8 +186,8 @@ class Tensors:
         self.ids.close()
 
 
-def described(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """What a row says of the object itself.
+def describe_tensor(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Describe the object itself as a row does.
 
     Returns:
         shape, dtype, device, layout, numel, bytes, stride, storage offset, the storage's address and bytes, why it is
@@ -202,11 +202,11 @@ def described(tensor: torch.Tensor) -> tuple[Any, ...]:
             return _read(tensor)
     except Untold:
         with user_not_asked():
-            device, layout = _told(tensor, "device"), _told(tensor, "layout").removeprefix("torch.")
+            device, layout = _read_attribute(tensor, "device"), _read_attribute(tensor, "layout").removeprefix("torch.")
         return (None, dtype_name(tensor.dtype), device, layout, 0, 0, None, None, None, None, "dispatched", None)
 
 
-def _told(tensor: torch.Tensor, attribute: str) -> str:
+def _read_attribute(tensor: torch.Tensor, attribute: str) -> str:
     try:
         return str(getattr(tensor, attribute))
     except Untold:

@@ -21,10 +21,10 @@ from backprobe.capture.torch_access.torch_internals import EXACT
 from backprobe.record import OptimizerEvent
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _INSIDE: Final = ("torch/optim/lr_scheduler.py", "torch/amp/grad_scaler.py", "torch/optim/optimizer.py")
-"""Files whose own calls of these functions are parts of an event that is told already: a scheduler's first step."""
+"""Files whose own calls of these functions are parts of an event that is recorded already: a scheduler's first step."""
 
 _MOST: Final = 100_000
 
@@ -59,13 +59,13 @@ class TrainingEvents:
         on_metric: Told of a schedule's step with a number: its statement, its name, the number and the optimizer.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self.open: list[_Open] = []
         self.on_metric: Callable[[int | None, str, dict[str, Any]], None] = lambda *_: None
 
     def begins(self, kind: str, subject: Any, given: tuple[Any, ...], caller: FrameType | None) -> None:
-        """A function begins; `subject` is the scheduler, scaler or optimizer, None for clipping."""
+        """Note that a function begins; `subject` is the scheduler, scaler or optimizer, None for clipping."""
         recorder = self._recorder
         silent = self._is_part(caller)
         opened = _Open(kind, recorder.timeline().thread, given, silent, sys.exc_info()[1])
@@ -88,22 +88,22 @@ class TrainingEvents:
         return False
 
     def gave(self, kind: str, given: Any) -> None:
-        """A function returns this."""
+        """Note what a function returns."""
         opened = self._innermost(kind)
         if opened is not None and isinstance(given, torch.Tensor):
             opened.total_norm = _number_in(given)
 
-    def ended(self, kind: Any, subject: Any) -> None:
-        """A function is left; `subject` is as in `begins`, for clipping the tensors if they are in a list by then."""
+    def end_event(self, kind: Any, subject: Any) -> None:
+        """Note that a function is left; `subject` is as in `begins`, for clipping the tensors if they are in a list."""
         recorder, opened = self._recorder, self._innermost(kind)
         if opened is None:
             return
         self.open.remove(opened)
         error = sys.exc_info()[1]
         if opened.silent or (error is not None and error is not opened.before):
-            return  # what it raised is told as an exception
+            return  # what it raised is recorded as an exception
         recorder.moments.statement(opened.site)
-        facts = _CLIPS[kind](opened) if kind in _CLIPS else self._of(kind, subject, opened)
+        facts = _CLIPS[kind](opened) if kind in _CLIPS else self._read_event(kind, subject, opened)
         if kind in _CLIPS and type(subject) in (list, tuple):
             facts.update(self._counts(subject))
         facts.setdefault("optimizer", None)
@@ -111,8 +111,8 @@ class TrainingEvents:
             OptimizerEvent(n=0, kind=kind, moment=recorder.moments.now(), site=opened.site, **facts)
         )
 
-    def _of(self, kind: str, subject: Any, opened: _Open) -> dict[str, Any]:
-        """What is known of a scheduler's, scaler's or optimizer's event."""
+    def _read_event(self, kind: str, subject: Any, opened: _Open) -> dict[str, Any]:
+        """Read what is known of a scheduler's, scaler's or optimizer's event."""
         recorder = self._recorder
         if kind in ("add_param_group", "load_state_dict"):
             recorder.optimizers.refresh_all()
@@ -149,9 +149,9 @@ class TrainingEvents:
         return {"with_grad": having, "without_grad": max(0, len(numbers) - having), "optimizer": owner}
 
     def _innermost(self, kind: str) -> _Open | None:
-        """The innermost open event of a kind in this thread."""
+        """Return the innermost open event of a kind in this thread."""
         thread = self._recorder.timeline().thread
-        return next((one for one in reversed(self.open) if one.kind == kind and one.thread == thread), None)
+        return next((opened for opened in reversed(self.open) if opened.kind == kind and opened.thread == thread), None)
 
 
 _CLIPS: Final = {
@@ -163,7 +163,7 @@ _CLIPS: Final = {
 
 
 def _plain(value: Any) -> float | None:
-    """A number that was given; None for what is none, or is a tensor on a device."""
+    """Return a number that was given; None for what is no number, or is a tensor on a device."""
     if type(value) in (int, float):
         return float(value)
     if type(value) is str and value == "inf":
@@ -172,7 +172,7 @@ def _plain(value: Any) -> float | None:
 
 
 def _number_in(tensor: torch.Tensor) -> float | None:
-    """The number in a tensor of one element, read where that costs nothing: in the CPU's memory."""
+    """Read the number in a tensor of one element if that costs nothing: in the CPU's memory."""
     if type(tensor) not in EXACT or tensor.device.type != "cpu" or tensor.numel() != 1:
         return None
     view = array(tensor)
@@ -180,7 +180,7 @@ def _number_in(tensor: torch.Tensor) -> float | None:
 
 
 def _scale_of(scaler: Any) -> float | None:
-    """The factor of a gradient scaler; before its first use the one it starts with; None if it is switched off."""
+    """Return a gradient scaler's factor; before its first use the initial one; None if it is switched off."""
     held = scaler.__dict__
     if not held.get("_enabled"):
         return None
@@ -189,15 +189,15 @@ def _scale_of(scaler: Any) -> float | None:
 
 
 def _found_inf(scaler: Any, optimizer: Any) -> bool | None:
-    """A gradient was not finite when it was unscaled; None if that is not known without waiting for a device."""
+    """Return whether a gradient was not finite when it was unscaled; None if only waiting for a device could tell."""
     states = scaler.__dict__.get("_per_optimizer_states")
     state = None if states is None else dict.get(states, id(optimizer))
-    found = [] if state is None else [_number_in(one) for one in state["found_inf_per_device"].values()]
+    found = [] if state is None else [_number_in(flag) for flag in state["found_inf_per_device"].values()]
     return None if not found or None in found else any(found)
 
 
 def rates_of(optimizer: Any) -> tuple[float, ...]:
-    """The learning rates of an optimizer's groups; empty if one of them is not a plain number."""
+    """List the learning rates of an optimizer's groups; empty if one of them is not a plain number."""
     groups = [] if optimizer is None else optimizer.param_groups
     rates = [_plain(group.get("lr")) for group in groups][:4096]
     return tuple(rate for rate in rates if rate is not None) if None not in rates else ()

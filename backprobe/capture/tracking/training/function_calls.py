@@ -1,6 +1,6 @@
 """The calls of watched functions: what was handed in, what came back, and at which line of the program.
 
-1. A call is told if the program made it, or a module of torch that it called: not what torch's own code calls inside.
+1. A call is recorded if the program made it, or a module of torch that it called: not what torch's own code calls.
 2. Arguments are read where that runs no code of the program: numbers, truth values, None, text, dtypes, sizes.
 """
 
@@ -20,17 +20,17 @@ from backprobe.capture.options import is_kept
 from backprobe.capture.output.text import class_name, name
 from backprobe.capture.rewriting.sites import place_of
 from backprobe.capture.tracking.training.watched_functions import TABLE, WatchedFunction, named_in
-from backprobe.record import NAMED, Passed, WatchedCall
+from backprobe.record import NAMED, TensorArgument, WatchedCall
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
     from backprobe.capture.torch_access.code_patch import Swaps
 
 _CALLERS: Final = (
     "torch/nn/modules/loss.py", "torch/nn/modules/dropout.py", "torch/nn/modules/activation.py",
     "torch/nn/modules/module.py", "torch/_dynamo/eval_frame.py", "/contextlib.py", "torch/optim/lr_scheduler.py",
 )  # fmt: skip
-"""Files of the callers that stand for the program: the modules of losses, what stands in a decorator's
+"""Files of the callers that stand for the program: the modules of losses, what is part of a decorator's
 place, and the constructors of schedules."""
 
 _MOST: Final = 50_000
@@ -50,7 +50,7 @@ class _Open:
     col: int | None
     module_call: int | None
     arguments: dict[str, Any]
-    inputs: tuple[Passed, ...]
+    inputs: tuple[TensorArgument, ...]
     before: BaseException | None
     outputs: tuple[int, ...] = ()
 
@@ -62,7 +62,7 @@ class WatchedCalls:
         open: Calls in progress.
     """
 
-    def __init__(self, recorder: Recorder, swaps: Swaps) -> None:
+    def __init__(self, recorder: CaptureSession, swaps: Swaps) -> None:
         self.open: list[_Open] = []
         self._recorder = recorder
         self._swaps = swaps
@@ -72,8 +72,8 @@ class WatchedCalls:
         self._columns: dict[tuple[CodeType, int], int | None] = {}
         self._names: set[tuple[int, str, int]] = set()
 
-    def named(self, module: int, binding: str, site: int) -> None:
-        """A statement gave a module a name: written down once for each statement."""
+    def name_module(self, module: int, binding: str, site: int) -> None:
+        """Record that a statement gave a module a name; once for each statement."""
         key = (module, binding, site)
         if key in self._names or len(self._names) >= _MOST_NAMES:
             return
@@ -85,7 +85,7 @@ class WatchedCalls:
         self._next += 1
 
     def metric(self, site: int | None, function: str, arguments: dict[str, Any]) -> None:
-        """A schedule that follows a number was stepped with it."""
+        """Record that a schedule that follows a number was stepped with it."""
         recorder = self._recorder
         row = WatchedCall(
             n=self._next, function=function, moment=recorder.moments.now(), site=site, arguments=arguments
@@ -95,7 +95,7 @@ class WatchedCalls:
             self._next += 1
 
     def read(self, text: str) -> None:
-        """A file of the program was met: what it names is watched from now on."""
+        """Watch the functions that a file of the program names."""
         try:
             for number in named_in(text):
                 if number not in self._put:
@@ -104,23 +104,23 @@ class WatchedCalls:
         except Exception as error:
             self._recorder.guard.note(error)
 
-    def _watch(self, number: int, one: WatchedFunction) -> None:
+    def _watch(self, number: int, watched_function: WatchedFunction) -> None:
         self._swaps.put(
-            one.function,
-            f"__bp_call__({number}, ({', '.join(one.parameters)},))",
+            watched_function.function,
+            f"__bp_call__({number}, ({', '.join(watched_function.parameters)},))",
             "__bp_call_left__()",
-            "__bp_call_gave__()" if one.gives else None,
+            "__bp_call_gave__()" if watched_function.gives else None,
         )
 
     def wants(self, caller: FrameType | None) -> bool:
-        """A call with this caller is told."""
+        """Return whether a call with this caller is recorded."""
         if caller is None:
             return False
         filename = caller.f_code.co_filename
         return self._recorder.sites.is_user_file(filename) or filename.endswith(_CALLERS)
 
     def begins(self, number: int, given: tuple[Any, ...], frame: FrameType) -> None:
-        """A watched function begins; `given` are the values of its parameters."""
+        """Note that a watched function begins; `given` are the values of its parameters."""
         if not self.wants(frame.f_back):
             return
         recorder = self._recorder
@@ -141,22 +141,22 @@ class WatchedCalls:
         )  # fmt: skip
 
     def gave(self, frame: FrameType, given: Any) -> None:
-        """A watched function returns this."""
+        """Note what a watched function returns."""
         opened = self._find(frame)
         if opened is None:
             return
         values = given if type(given) in (tuple, list) else (given,)
         how = self._how(opened)
-        seen = [self._recorder.see(one, opened.site, how) for one in values[:_MOST_TENSORS] if _is_tensor(one)]
+        seen = [self._recorder.see(value, opened.site, how) for value in values[:_MOST_TENSORS] if _is_tensor(value)]
         opened.outputs = tuple(known.number for known in seen if known is not None)
 
     def _how(self, opened: _Open) -> str:
-        """The call that the statement's value comes from, as written, if it is this one."""
+        """Return the call that the statement's value comes from, as written, if it is this one."""
         written = "" if opened.site is None else self._recorder.sites.facts[opened.site].how
         return written if written.rpartition(".")[2] == TABLE[opened.number].name.rpartition(".")[2] else ""
 
-    def left(self, frame: FrameType) -> None:
-        """A watched function is left."""
+    def leave_call(self, frame: FrameType) -> None:
+        """Note that a watched function is left."""
         opened = self._find(frame)
         if opened is None:
             return
@@ -174,43 +174,46 @@ class WatchedCalls:
         self._next += 1
 
     def _find(self, frame: FrameType) -> _Open | None:
-        return next((one for one in reversed(self.open) if one.frame == id(frame)), None)
+        return next((call for call in reversed(self.open) if call.frame == id(frame)), None)
 
     def _arguments(
-        self, one: WatchedFunction, given: tuple[Any, ...], site: int | None
-    ) -> tuple[dict[str, Any], tuple[Passed, ...]]:
-        """What is plain, without what is left at its default, and the tensors."""
+        self, watched_function: WatchedFunction, given: tuple[Any, ...], site: int | None
+    ) -> tuple[dict[str, Any], tuple[TensorArgument, ...]]:
+        """Split the arguments into plain ones that differ from their defaults, and tensors."""
         plain: dict[str, Any] = {}
-        tensors: list[Passed] = []
-        for parameter, value in zip(one.parameters, given, strict=True):
-            if parameter == "self" and one.loads:
+        tensors: list[TensorArgument] = []
+        for parameter, value in zip(watched_function.parameters, given, strict=True):
+            if parameter == "self" and watched_function.loads:
                 plain["module"] = self._recorder.modules.number_of(value)
-            elif parameter == "self" and one.builds:
+            elif parameter == "self" and watched_function.builds:
                 plain |= _held_by(value)
             elif parameter == "self" or parameter.startswith("_"):
                 continue
             elif isinstance(value, torch.optim.Optimizer):
                 plain[parameter] = self._recorder.optimizers.number_of(value)
-            elif one.loads and isinstance(value, dict):
+            elif watched_function.loads and isinstance(value, dict):
                 named = ((key, held) for key, held in dict.items(value) if type(key) is str and _is_tensor(held))
                 first = itertools.islice(named, _MOST_TENSORS)
-                tensors += [self._passed(name(key), held, site) for key, held in first]
-            elif one.variadic and parameter == one.parameters[-1]:
-                tensors += [self._passed(str(place), v, site) for place, v in enumerate(value) if _is_tensor(v)]
+                tensors += [self._build_argument(name(key), held, site) for key, held in first]
+            elif watched_function.variadic and parameter == watched_function.parameters[-1]:
+                tensors += [self._build_argument(str(place), v, site) for place, v in enumerate(value) if _is_tensor(v)]
             elif _is_tensor(value):
-                tensors.append(self._passed(parameter, value, site))
+                tensors.append(self._build_argument(parameter, value, site))
             else:
-                said = _said(value)
-                if said is not _UNSAID and (parameter not in one.defaults or _said(one.defaults[parameter]) != said):
+                said = _argument_value(value)
+                if said is not _UNSAID and (
+                    parameter not in watched_function.defaults
+                    or _argument_value(watched_function.defaults[parameter]) != said
+                ):
                     plain[parameter] = said
         return plain, tuple(tensors[:_MOST_TENSORS])
 
-    def _passed(self, parameter: str, tensor: torch.Tensor, site: int | None) -> Passed:
+    def _build_argument(self, parameter: str, tensor: torch.Tensor, site: int | None) -> TensorArgument:
         known = self._recorder.see(tensor, site)
-        return Passed(name=parameter, tensor=None if known is None else known.number)
+        return TensorArgument(name=parameter, tensor=None if known is None else known.number)
 
     def _place(self, frame: FrameType | None) -> tuple[int | None, int | None]:
-        """The statement of the program's innermost frame, and the column of the call in it."""
+        """Return the statement of the program's innermost frame, and the column of the call in it."""
         sites = self._recorder.sites
         while frame is not None:
             code = frame.f_code
@@ -232,7 +235,7 @@ def _held_by(schedule: Any) -> dict[str, Any]:
     """Class and plain attributes of a schedule, as its own constructor has set them; milestones in order."""
     held: dict[str, Any] = {"class": class_name(schedule)}
     for key, value in vars(schedule).items():
-        said = _said(sorted(value.elements()) if type(value) is Counter else value)
+        said = _argument_value(sorted(value.elements()) if type(value) is Counter else value)
         if said is not _UNSAID and not key.startswith("_"):
             held[key] = said
     return held
@@ -242,8 +245,8 @@ def _is_tensor(value: Any) -> bool:
     return issubclass(type(value), torch.Tensor)
 
 
-def _said(value: Any) -> Any:
-    """An argument as the record has it; `_UNSAID` for what only code of the program could put into words."""
+def _argument_value(value: Any) -> Any:
+    """Convert an argument to what the record has; `_UNSAID` if only code of the program could put it into words."""
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -251,6 +254,8 @@ def _said(value: Any) -> Any:
         return value if abs(value) < 2**63 else str(value)
     if kind is float:
         return value if math.isfinite(value) else repr(value)
-    if kind in (str, torch.dtype) or (kind in (tuple, list, torch.Size) and all(type(one) in _SIZES for one in value)):
+    if kind in (str, torch.dtype) or (
+        kind in (tuple, list, torch.Size) and all(type(size) in _SIZES for size in value)
+    ):
         return name(repr(value))
     return _UNSAID

@@ -21,7 +21,7 @@ from backprobe.record import Hook
 if TYPE_CHECKING:
     from types import CodeType
 
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _MOST: Final = 20_000
 _RETURNING: Final = ("tensor", "node", "module-backward", "module-backward-pre")
@@ -52,7 +52,7 @@ _UNWRAPPED: Final = 4
 class UserHooks:
     """Writes down hooks as they are registered and removed."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._rows: dict[int, Hook] = {}
         self._next = 0
@@ -71,8 +71,8 @@ class UserHooks:
         """Those of them that may give another gradient than they get."""
         return [row for row in self._rows.values() if row.hook not in self._reading]
 
-    def registered(self, kind: Any, owner: Any, hook: Any, handle: Any, caller: FrameType | None) -> None:
-        """A hook was handed to torch; `caller` called the function that registers it."""
+    def record_registration(self, kind: Any, owner: Any, hook: Any, handle: Any, caller: FrameType | None) -> None:
+        """Record that a hook was passed to torch; `caller` called the function that registers it."""
         recorder = self._recorder
         code = _code_of(hook)
         by_user = caller is not None and recorder.sites.is_user_file(caller.f_code.co_filename)
@@ -103,15 +103,15 @@ class UserHooks:
         recorder.writer.add("hooks", row)
         self._rows[_key(owner if kind == "saved-tensors" else handle)] = row
 
-    def removed(self, handle: Any) -> None:
-        """A handle took its hook off, or a region with hooks for saved tensors ended."""
+    def record_removal(self, handle: Any) -> None:
+        """Record that a handle removed its hook, or a region with hooks for saved tensors ended."""
         row = self._rows.pop(_key(handle), None)
         if row is not None:
             recorder = self._recorder
             recorder.writer.add("hooks", msgspec.structs.replace(row, removed=recorder.moments.now()))
 
     def _definition(self, code: CodeType | None) -> int | None:
-        """The site of a callable's definition: of its first line."""
+        """Return the site of a callable's definition: of its first line."""
         sites = self._recorder.sites
         if code is None or not sites.is_user_file(code.co_filename):
             return None
@@ -119,13 +119,13 @@ class UserHooks:
 
 
 def _key(handle: Any) -> int:
-    """What tells one registration from the others: torch numbers its handles; for a region its object."""
+    """Return what distinguishes registrations: torch numbers its handles; of a region it is the object."""
     number = getattr(handle, "id", None) if type(handle).__name__ == "RemovableHandle" else None
     return number if isinstance(number, int) else -id(handle)
 
 
 def _code_of(hook: Any) -> CodeType | None:
-    """The code that runs when a hook is called, through partials and bound methods; None if it is not Python's."""
+    """Return the code that runs when a hook is called, through partials and bound methods; None if not Python's."""
     for _ in range(_UNWRAPPED):
         kind = type(hook)
         if kind is FunctionType:
@@ -140,30 +140,38 @@ def _code_of(hook: Any) -> CodeType | None:
 
 
 def _reads_only(code: CodeType) -> bool:
-    """It returns nothing but None, writes nothing in place, and calls only what is known to read."""
+    """Return whether code returns only None, writes nothing in place, and calls only what is known to read."""
     before: Any = None
-    for one in dis.get_instructions(code):
-        returns = one.opname == "RETURN_VALUE" and not (before.opname == "LOAD_CONST" and before.argval is None)
-        if returns or (one.opname == "RETURN_CONST" and one.argval is not None) or _writes(one):
+    for instruction in dis.get_instructions(code):
+        returns = instruction.opname == "RETURN_VALUE" and not (before.opname == "LOAD_CONST" and before.argval is None)
+        if returns or (instruction.opname == "RETURN_CONST" and instruction.argval is not None) or _writes(instruction):
             return False
-        before = one
+        before = instruction
     given = {name for names in code.co_consts if isinstance(names, tuple) for name in names if isinstance(name, str)}
-    return "out" not in given and not any(one.endswith("_") and not one.endswith("__") for one in code.co_names)
+    return "out" not in given and not any(
+        co_name.endswith("_") and not co_name.endswith("__") for co_name in code.co_names
+    )
 
 
-def _writes(one: dis.Instruction) -> bool:
-    """It may write in place: `*=`, an element or the data of a tensor, or a call of a function that is not known."""
-    if one.opname == "BINARY_OP":
-        return one.argrepr.endswith("=")
-    if one.opname == "STORE_ATTR":
-        return one.argval in _WRITTEN
-    if one.opname == "LOAD_METHOD" or (one.opname.startswith("LOAD_") and "NULL" in one.argrepr):
-        return one.argval not in _READING and not one.argval.startswith(_TAPS)  # what stands by a NULL is called
-    return one.opname in _WRITING or one.opname == "PUSH_NULL"  # the latter: a name of a scope around it is called
+def _writes(instruction: dis.Instruction) -> bool:
+    """Return whether an instruction may write in place: `*=`, an element or data of a tensor, an unknown function."""
+    if instruction.opname == "BINARY_OP":
+        return instruction.argrepr.endswith("=")
+    if instruction.opname == "STORE_ATTR":
+        return instruction.argval in _WRITTEN
+    if instruction.opname == "LOAD_METHOD" or (
+        instruction.opname.startswith("LOAD_") and "NULL" in instruction.argrepr
+    ):
+        return instruction.argval not in _READING and not instruction.argval.startswith(
+            _TAPS
+        )  # what stands by a NULL is called
+    return (
+        instruction.opname in _WRITING or instruction.opname == "PUSH_NULL"
+    )  # the latter: a name of a scope around it is called
 
 
 def _label(hook: Any, code: CodeType | None, region: Any) -> str:
-    """What a person would call the callable."""
+    """Return what a person would call the callable."""
     if code is not None:
         return name(code.co_qualname)
     if region is not None:

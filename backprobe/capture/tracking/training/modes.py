@@ -12,7 +12,7 @@ from backprobe.record import Mode
 from backprobe.record.rows.interventions import ModeForm, ModeKind
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _MOST_OPEN: Final = 256
 _MOST: Final = 20_000
@@ -26,13 +26,13 @@ class Modes:
         open: Regions that are entered and not left: whose, by id, with their rows.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self.open: list[tuple[int, Mode]] = []
         self._next = 0
 
-    def entered(self, by: str, subject: Any, after: Any, caller: FrameType, frame: FrameType) -> None:
-        """A mode is about to be switched: `caller` called the switch, `frame` is the program's behind it."""
+    def note_switch(self, by: str, subject: Any, after: Any, caller: FrameType, frame: FrameType) -> None:
+        """Note that a mode is about to be switched: `caller` called the switch, `frame` is the program's behind it."""
         recorder = self._recorder
         if by in _SWITCHED_BEFORE and self._is_with(id(subject)):
             return
@@ -45,7 +45,7 @@ class Modes:
         recorder.moments.statement(site)
         kind = _KINDS[by]
         row = Mode(
-            n=self._next, kind=kind, before=_before(kind, subject), after=_text(after), how=_how(by, caller, frame),
+            n=self._next, kind=kind, before=_read_mode(kind, subject), after=_text(after), how=_how(by, caller, frame),
             switched_by="torch.nn.Module.train" if by == "train" else f"torch.{by.removesuffix('()')}",
             thread=recorder.timeline().thread, site=site, moment=recorder.moments.now(),
             module=recorder.modules.number_of(subject) if kind == "training" else None,
@@ -59,18 +59,18 @@ class Modes:
             self.open.append((id(subject), row))
 
     def _is_with(self, key: int) -> bool:
-        """The `with` of an object whose `__init__` switched the mode already: told in the row of that, the newest."""
+        """Return whether this is the `with` of an object whose `__init__` switched the mode; note that in its row."""
         for index in range(len(self.open) - 1, -1, -1):
-            one, row = self.open[index]
-            if one == key and row.how == "call":
+            opened_key, row = self.open[index]
+            if opened_key == key and row.how == "call":
                 row = msgspec.structs.replace(row, how="with")
                 self.open[index] = (key, row)
                 self._recorder.writer.add("modes", row)
                 return True
         return False
 
-    def left(self, subject: Any) -> None:
-        """A region ended."""
+    def leave_region(self, subject: Any) -> None:
+        """Note that a region ended."""
         for index in range(len(self.open) - 1, -1, -1):
             key, row = self.open[index]
             # a plain call is never left: its object is gone, and one of torch's own may have got its id
@@ -110,8 +110,8 @@ def _is_wrapper(caller: FrameType) -> bool:
     return caller.f_code.co_name.startswith("decorate_")
 
 
-def _before(kind: ModeKind, subject: Any) -> str:
-    """What a mode is now."""
+def _read_mode(kind: ModeKind, subject: Any) -> str:
+    """Return what a mode is now."""
     if kind == "grad":
         return str(torch.is_grad_enabled())
     if kind == "inference":

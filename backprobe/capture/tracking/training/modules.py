@@ -17,13 +17,13 @@ from backprobe.capture.tracking.tensors.parameter_keys import NO_ROOT, SELF, Par
 from backprobe.record import Module, ModuleCall, ModuleParameter
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _MOST_HELD = 10_000
 """Parameters of one module that are listed: more would not fit a frame."""
 
 _MOST_PARTS = 64
-"""Parts of one module that are told by name where it holds one of them more than once."""
+"""Parts of one module that are listed by name where it holds one of them more than once."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Modules:
         on_name: Called with a module's number, a name that it was given, and the site of the statement that gave it.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self.known: dict[int, KnownModule] = {}
         self.on_name: Callable[[int, str, int], None] | None = None
@@ -54,7 +54,7 @@ class Modules:
         self._next = self._next_call = 0
 
     def bind(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
-        """A module got a name: it and what it contains are listed."""
+        """List a module that got a name, and what it contains."""
         if "_modules" not in vars(module):
             return  # its __init__ has not begun
         known = self._find(module)
@@ -89,7 +89,7 @@ class Modules:
             self._meet(part, binding if not path else None, path, root, site)
 
     def enter(self, module: torch.nn.Module) -> None:
-        """A module's call begins."""
+        """Note that a module's call begins."""
         recorder = self._recorder
         timeline = recorder.timeline()
         if tracing_state() is not None:
@@ -130,7 +130,7 @@ class Modules:
             self.meet_tree(module, None, None)
 
     def leave(self) -> None:
-        """The innermost call ends."""
+        """Note that the innermost call ends."""
         recorder = self._recorder
         timeline = recorder.timeline()
         if not timeline.modules:
@@ -147,8 +147,8 @@ class Modules:
         if row is not None:
             recorder.writer.add("module_calls", msgspec.structs.replace(row, hi=next_sequence_number()))
 
-    def returned(self, module: torch.nn.Module, value: Any) -> None:
-        """What a call returned: a value without a name of the user's."""
+    def take_result(self, module: torch.nn.Module, value: Any) -> None:
+        """Take what a call returned: a value without a name of the user's."""
         recorder = self._recorder
         timeline = recorder.timeline()
         if type(value) is torch.Tensor and timeline.modules and recorder.is_small:
@@ -159,7 +159,7 @@ class Modules:
                     recorder.see(value, row.site, class_name(module))
 
     def held_numbers(self) -> frozenset[int]:
-        """The tensors that living modules hold as parameters now."""
+        """Return the tensors that living modules hold as parameters now."""
         found: set[int] = set()
         for known in self.known.values():
             module = known.ref()
@@ -168,8 +168,8 @@ class Modules:
                 found.update(ref.number for ref in refs if ref is not None)
         return frozenset(found)
 
-    def held(self) -> list[torch.Tensor]:
-        """The parameters of the modules that live, each once."""
+    def list_parameters(self) -> list[torch.Tensor]:
+        """List the parameters of the modules that live, each once."""
         found: dict[int, torch.Tensor] = {}
         for known in self.known.values():
             module = known.ref()
@@ -179,11 +179,11 @@ class Modules:
         return list(found.values())
 
     def alive(self) -> list[torch.nn.Module]:
-        """The modules that live."""
+        """List the modules that live."""
         return [module for known in self.known.values() if (module := known.ref()) is not None]
 
     def rest(self) -> None:
-        """Calls are not followed from now on: those that are open end here."""
+        """Stop following calls: those that are open end here."""
         number = next_sequence_number()
         for row in [row for row in self._rows.values() if row is not None]:
             self._recorder.writer.add("module_calls", msgspec.structs.replace(row, hi=number))
@@ -191,14 +191,14 @@ class Modules:
         self._recorder.timeline().modules.clear()
 
     def resume(self, open_calls: int) -> None:
-        """Calls are followed again, inside so many that were not seen to begin."""
+        """Follow calls again, inside so many that were not seen to begin."""
         timeline = self._recorder.timeline()
         timeline.modules.clear()
         for _ in range(open_calls):
             self._push(timeline, None)
 
     def number_of(self, module: torch.nn.Module) -> int | None:
-        """The number of a module that was met; None for another."""
+        """Return the number of a module that was met; None for another."""
         known = self._find(module)
         return None if known is None else known.number
 
@@ -249,8 +249,8 @@ class Modules:
             site=site if known is None or known.row.site is None else known.row.site,
             user_code=is_users(_file_of(vars(type(module)).values())),
             training=bool(module.training),
-            parameters=self._held(module._parameters, "parameter", site, prefix, root),
-            buffers=self._held(module._buffers, "buffer", site, prefix, root),
+            parameters=self._list_module_tensors(module._parameters, "parameter", site, prefix, root),
+            buffers=self._list_module_tensors(module._buffers, "buffer", site, prefix, root),
         )
         calls, label = 0 if known is None else known.calls, row.fqn or row.binding or row.cls
         self._recorder.writer.add("modules", row)
@@ -258,14 +258,14 @@ class Modules:
 
     def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
         """Write a module's row again if it holds other tensors now."""
-        parameters = self._held(module._parameters, "parameter", None)
-        buffers = self._held(module._buffers, "buffer", None)
+        parameters = self._list_module_tensors(module._parameters, "parameter", None)
+        buffers = self._list_module_tensors(module._buffers, "buffer", None)
         row = msgspec.structs.replace(known.row, parameters=parameters, buffers=buffers, training=bool(module.training))
         if row != known.row:
             known.row = row
             self._recorder.writer.add("modules", row)
 
-    def _held(
+    def _list_module_tensors(
         self,
         tensors: Any,
         role: Literal["parameter", "buffer"],
@@ -286,13 +286,13 @@ class Modules:
 
 
 def _is_better(binding: str, row: Module) -> bool:
-    """A name outside any object says more than `self.part`; the first one stays."""
+    """Return whether a name replaces the first: a name outside any object says more than `self.part`."""
     is_nameless = row.binding is None and not row.fqn
     return is_nameless or ((row.binding or "").startswith(SELF) and not binding.startswith(SELF))
 
 
 def _file_of(functions: Iterable[Any]) -> str:
-    """The file of the first that is written in Python; "" if none is."""
+    """Return the file of the first function that is written in Python; "" if none is."""
     for value in functions:
         code = getattr(value, "__code__", None)
         if code is not None:

@@ -16,12 +16,13 @@ from backprobe.capture.output.text import class_name, name
 from backprobe.capture.torch_access.torch_internals import flags_of
 from backprobe.capture.tracking.cause import Cause
 from backprobe.capture.tracking.tensors.identity import OwnRef
-from backprobe.capture.tracking.tensors.tensor_registry import Known
+from backprobe.capture.tracking.tensors.tensor_registry import TrackedTensor
 from backprobe.capture.tracking.training.events import rates_of
+from backprobe.capture.tracking.training.step_values import StepValues
 from backprobe.record import Optimizer, OptimizerEvent, OptimizerTensor
 
 if TYPE_CHECKING:
-    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.recorder import CaptureSession
 
 _WRAPPER = 3
 """Frames from a hook's body to torch's wrapper of `step`."""
@@ -35,12 +36,12 @@ _MOST_TENSORS = 20_000
 
 @dataclass(slots=True)
 class KnownOptimizer:
-    """An optimizer as long as it lives; `versions` are those of its tensors before the step in progress."""
+    """An optimizer as long as it lives; `before`: its tensors before the step in progress."""
 
     number: int
     ref: OwnRef[Any]
     row: Optimizer
-    versions: dict[int, int]
+    before: StepValues
     times: int = 0
 
 
@@ -61,7 +62,7 @@ class Optimizers:
         told: How many events were written. recent: the last ones.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CaptureSession) -> None:
         self._recorder = recorder
         self._known: dict[int, KnownOptimizer] = {}
         self.open_steps: list[OpenStep] = []
@@ -69,7 +70,7 @@ class Optimizers:
         self.recent: deque[OptimizerEvent] = deque(maxlen=_RECENT)
 
     def bind(self, optimizer: torch.optim.Optimizer, binding: str | None, site: int | None) -> None:
-        """An optimizer got a name."""
+        """Write an optimizer that got a name."""
         self._write(optimizer, binding, site)
 
     @property
@@ -77,12 +78,12 @@ class Optimizers:
         """An optimizer was met."""
         return bool(self._known)
 
-    def held(self) -> list[torch.Tensor]:
-        """The parameters of the optimizers that live, each once."""
-        return list({id(tensor): tensor for one in self.lists() for tensor in one}.values())
+    def list_parameters(self) -> list[torch.Tensor]:
+        """List the parameters of the optimizers that live, each once."""
+        return list({id(tensor): tensor for group in self.lists() for tensor in group}.values())
 
     def lists(self) -> list[list[torch.Tensor]]:
-        """The same as the lists that their groups hold."""
+        """Return the lists of parameters that the groups hold."""
         living = [optimizer for known in self._known.values() if (optimizer := known.ref()) is not None]
         return [group["params"] for optimizer in living for group in optimizer.param_groups]
 
@@ -96,11 +97,11 @@ class Optimizers:
         self._recorder.moments.statement(site)
         found = self._tensors(optimizer)
         self._recorder.states.look_many(found, Cause(site=site))
-        known.versions = {tracked.number: tracked.version or 0 for tracked, _ in found}
+        known.before = StepValues(found)
         self.open_steps.append(OpenStep(threading.get_ident(), id(sys._getframe(_WRAPPER)), site, known))
 
     def look_in_step(self) -> None:
-        """A function of the user begins: if a `step` is open (LBFGS and its closure), what changed by now is its."""
+        """Attribute to an open `step` (LBFGS and its closure) what changed before a function of the user begins."""
         step = self._innermost()
         optimizer = None if step is None else step.optimizer.ref()
         if step is None or optimizer is None:
@@ -112,7 +113,7 @@ class Optimizers:
         self._recorder.moments.close_statement()
 
     def _innermost(self) -> OpenStep | None:
-        """The `step` that this thread is in; one that raised has no frame any more, and is forgotten."""
+        """Find the `step` that this thread is in. One that raised has no frame any more, and is forgotten."""
         if not self.open_steps:
             return None
         me = threading.get_ident()
@@ -125,9 +126,9 @@ class Optimizers:
         return next((step for step in reversed(self.open_steps) if step.thread == me), None)
 
     def after_step(self, optimizer: Any, *_: Any) -> None:
-        """`step` ended."""
+        """`optimizer.step()` ended: record what it changed if this training step is sampled, else only count it."""
         if self._recorder.sampler.detail:
-            self._after_step(optimizer)
+            self._record_step(optimizer)
         else:
             self._steps, self._recorder.moments.steps = self._steps + 1, self._recorder.moments.steps + 1
         self._recorder.sampler.optimizer_stepped(optimizer)
@@ -138,7 +139,7 @@ class Optimizers:
         self._steps, self._recorder.moments.steps = self._steps + counted, self._recorder.moments.steps + counted
         return counted
 
-    def _after_step(self, optimizer: Any) -> None:
+    def _record_step(self, optimizer: Any) -> None:
         recorder, known = self._recorder, self._known_or_met(optimizer)
         site = recorder.calling_site()
         frame = id(sys._getframe(_WRAPPER))
@@ -151,8 +152,9 @@ class Optimizers:
         cause = Cause(site=site, step=known.number)
         found = self._tensors(optimizer)
         recorder.states.look_many(found, cause)
-        changed = sum(1 for tracked, tensor in found if tensor._version != known.versions.get(tracked.number))
-        self._event(known, "step", moment, site, found, changed=changed, rates=rates_of(optimizer))
+        changed, unchanged = known.before.count_changed(found), known.before.list_unchanged_tensors(found)
+        rates = rates_of(optimizer)
+        self._event(known, "step", moment, site, found, changed=changed, learning_rates=rates, unchanged=unchanged)
         if known.times == 1:
             self._write(optimizer, known.row.binding, known.row.site)
         recorder.writer.flush_if_due()
@@ -186,16 +188,13 @@ class Optimizers:
         kind: Literal["step", "zero_grad"],
         moment: int,
         site: int | None,
-        found: list[tuple[Known, torch.Tensor]],
-        *,
-        changed: int = 0,
-        set_to_none: bool | None = None,
-        rates: tuple[float, ...] = (),
+        found: list[tuple[TrackedTensor, torch.Tensor]],
+        **facts: Any,
     ) -> None:
         having = sum(1 for tracked, _ in found if tracked.grad is not None)
         row = OptimizerEvent(
-            n=0, optimizer=known.number, kind=kind, moment=moment, site=site, set_to_none=set_to_none,
-            with_grad=having, without_grad=len(found) - having, changed=changed, learning_rates=rates,
+            n=0, optimizer=known.number, kind=kind, moment=moment, site=site,
+            with_grad=having, without_grad=len(found) - having, **facts,
         )  # fmt: skip
         self.tell(row)
 
@@ -207,7 +206,7 @@ class Optimizers:
         self.told += 1
 
     def number_of(self, optimizer: Any) -> int | None:
-        """The number of an optimizer, which is met if it is one of torch's class; None for anything else."""
+        """Return the number of an optimizer, and meet it if it is of torch's class; None for anything else."""
         return self._known_or_met(optimizer).number if isinstance(optimizer, torch.optim.Optimizer) else None
 
     def steps_of(self, optimizer: Any) -> int:
@@ -216,7 +215,7 @@ class Optimizers:
         return known.times if known is not None and known.ref() is optimizer else 0
 
     def holding(self, numbers: set[int]) -> int | None:
-        """The one optimizer that holds all of these tensors; None if none or several do."""
+        """Return the only optimizer that holds all of these tensors; None if none or several do."""
         found = [
             known.number
             for known in self._known.values()
@@ -230,8 +229,8 @@ class Optimizers:
             return known
         return self._write(optimizer, None, self._recorder.calling_site())
 
-    def _tensors(self, optimizer: Any) -> list[tuple[Known, torch.Tensor]]:
-        found: list[tuple[Known, torch.Tensor]] = []
+    def _tensors(self, optimizer: Any) -> list[tuple[TrackedTensor, torch.Tensor]]:
+        found: list[tuple[TrackedTensor, torch.Tensor]] = []
         for group in optimizer.param_groups:
             for tensor in group["params"]:
                 known = self._recorder.see(tensor)
@@ -257,17 +256,17 @@ class Optimizers:
             binding=None if binding is None else name(binding),
             site=site,
             learning_rates=tuple(_number(group.get("lr")) for group in optimizer.param_groups)[:4096],
-            tensors=self._listed(optimizer),
+            tensors=self._list_tensors(optimizer),
         )
         if known is not None and row == old:
             return known
         recorder.writer.add("optimizers", row)
         if known is None:
-            known = self._known[id(optimizer)] = KnownOptimizer(number, OwnRef(optimizer), row, {})
+            known = self._known[id(optimizer)] = KnownOptimizer(number, OwnRef(optimizer), row, StepValues())
         known.row = row
         return known
 
-    def _listed(self, optimizer: Any) -> tuple[OptimizerTensor, ...]:
+    def _list_tensors(self, optimizer: Any) -> tuple[OptimizerTensor, ...]:
         recorder = self._recorder
         counts: dict[int, int] = {}
         rows: list[tuple[int, int, bool]] = []

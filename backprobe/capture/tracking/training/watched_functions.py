@@ -3,8 +3,8 @@
 1. One is watched once a file of the program names it or the module that calls it: reading and compiling torch's
    sources takes a millisecond for each.
 2. `torch.softmax`, `Tensor.sigmoid`, `Tensor.detach` and the like are no Python functions and have no such code. They
-   are told by their nodes (`SoftmaxBackward0` with its line) and as the call that a tensor comes from.
-3. Learning-rate schedules are told where they are built, with their lengths and modes.
+   are recorded by their nodes (`SoftmaxBackward0` with its line) and as the call that a tensor comes from.
+3. Learning-rate schedules are recorded where they are built, with their lengths and modes.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class WatchedFunction:
 
 
 def _plain(function: Any) -> FunctionType:
-    """The function whose code is swapped, below its decorators."""
+    """Return the function whose code is swapped, below its decorators."""
     return inspect.unwrap(function)
 
 
-def _one(
+def _watch_entry(
     function: Any, name: str, *words: str, gives: bool = True, loads: bool = False, builds: bool = False
 ) -> WatchedFunction:
     plain = _plain(function)
@@ -87,20 +87,20 @@ _FUNCTIONAL: Final = (
 def _table() -> Iterator[WatchedFunction]:
     for name in _FUNCTIONAL:
         words = (name.replace("_", ""), *((_SHORT[name],) if name in _SHORT else ()))
-        yield _one(getattr(F, name), f"torch.nn.functional.{name}", *words)
+        yield _watch_entry(getattr(F, name), f"torch.nn.functional.{name}", *words)
     for function in (checkpoint.checkpoint, checkpoint.checkpoint_sequential):
-        yield _one(function, f"torch.utils.checkpoint.{function.__name__}", "checkpoint")
+        yield _watch_entry(function, f"torch.utils.checkpoint.{function.__name__}", "checkpoint")
     ddp, parallel = DistributedDataParallel, "torch.nn.parallel.DistributedDataParallel"
-    yield _one(ddp.forward, f"{parallel}.forward", "distributeddataparallel")
-    yield _one(ddp.no_sync, f"{parallel}.no_sync", "nosync", gives=False)
+    yield _watch_entry(ddp.forward, f"{parallel}.forward", "distributeddataparallel")
+    yield _watch_entry(ddp.no_sync, f"{parallel}.no_sync", "nosync", gives=False)
     load = torch.nn.Module.load_state_dict
-    yield _one(load, "torch.nn.Module.load_state_dict", "loadstatedict", gives=False, loads=True)
+    yield _watch_entry(load, "torch.nn.Module.load_state_dict", "loadstatedict", gives=False, loads=True)
     yield from _distributions()
     yield from _schedules()
 
 
 def _schedules() -> Iterator[WatchedFunction]:
-    """What builds schedules, and loads their state: constructors that call `super()` have a code that stays as it is.
+    """Yield what builds schedules, and loads their state. Constructors that call `super()` keep their code.
 
     Their base's is called when the lengths and modes stand in the schedule.
     """
@@ -109,20 +109,20 @@ def _schedules() -> Iterator[WatchedFunction]:
         if isinstance(cls, type) and issubclass(cls, lr_scheduler.LRScheduler):
             own = vars(cls)
             if (made := own.get("__init__")) is not None and not made.__code__.co_freevars:
-                yield _one(made, f"{module}.{cls.__name__}", *words, gives=False, builds=True)
+                yield _watch_entry(made, f"{module}.{cls.__name__}", *words, gives=False, builds=True)
             if (load := own.get("load_state_dict")) is not None and not load.__code__.co_freevars:
-                yield _one(load, f"{module}.{cls.__name__}.load_state_dict", *words, gives=False)
+                yield _watch_entry(load, f"{module}.{cls.__name__}.load_state_dict", *words, gives=False)
 
 
 def _distributions() -> Iterator[WatchedFunction]:
-    """What each class of a distribution defines itself."""
+    """Yield what each class of a distribution defines itself."""
     base = torch.distributions.Distribution
     for cls in vars(torch.distributions).values():
         if isinstance(cls, type) and issubclass(cls, base):
             for method in ("sample", "rsample", "log_prob"):
                 function: Callable[..., Any] | None = vars(cls).get(method)
                 if isinstance(function, FunctionType):
-                    yield _one(function, f"{cls.__module__}.{cls.__name__}.{method}", "distributions")
+                    yield _watch_entry(function, f"{cls.__module__}.{cls.__name__}.{method}", "distributions")
 
 
 TABLE: Final = tuple(_table())
@@ -131,4 +131,4 @@ TABLE: Final = tuple(_table())
 def named_in(text: str) -> list[int]:
     """Which of them a program's text names."""
     small = text.lower().replace("_", "")
-    return [number for number, one in enumerate(TABLE) if any(word in small for word in one.words)]
+    return [number for number, watched in enumerate(TABLE) if any(word in small for word in watched.words)]

@@ -27,7 +27,7 @@ for _ in range(3):
 """
 
 
-def of(walk: str) -> set[tuple[str | None, bool]]:
+def explanation_of(walk: str) -> set[tuple[str | None, bool]]:
     """Causes of what differs, and whether something explains it."""
     rows = checked(HEAD + SCALER + SCALED.format(walk=walk))
     return {(row.cause, row.explained_by is not None) for row in rows if row.verdict != "agrees"}
@@ -35,9 +35,9 @@ def of(walk: str) -> set[tuple[str | None, bool]]:
 
 def test_a_scaler_that_divides_the_gradient_of_an_unscaled_loss_is_a_mistake() -> None:
     first = "scaler.scale(loss.detach()); "  # it makes the factor, and its product is thrown away
-    assert of(first + "loss.backward()") == {("not-scaled", False)}
-    assert of("(scaler.scale(loss) / 2).backward()") == {(None, True)}
-    assert of("scaler.scale(loss.detach()); (loss * scaler.get_scale()).backward()") == {(None, True)}
+    assert explanation_of(first + "loss.backward()") == {("not-scaled", False)}
+    assert explanation_of("(scaler.scale(loss) / 2).backward()") == {(None, True)}
+    assert explanation_of("scaler.scale(loss.detach()); (loss * scaler.get_scale()).backward()") == {(None, True)}
 
 
 def test_only_what_the_unscaled_loss_reaches_is_a_mistake() -> None:
@@ -53,10 +53,10 @@ def test_only_what_the_unscaled_loss_reaches_is_a_mistake() -> None:
 
 def test_clipping_a_gradient_with_the_scale_in_it_is_a_mistake_and_one_without_it_is_none() -> None:
     scaled = "scaler.scale(loss).backward(); "
-    assert of(scaled + CLIP.format(limit=0.1)) == {("clipped-scaled", False)}
-    assert of(scaled + "nn.utils.clip_grad_value_(net.parameters(), 0.1)") == {("clipped-scaled", False)}
-    assert of(scaled + "scaler.unscale_(optimizer); " + CLIP.format(limit=0.1)) == {(None, True)}
-    assert of(scaled + CLIP.format(limit="0.1 * scaler.get_scale() * 20")) == {(None, True)}
+    assert explanation_of(scaled + CLIP.format(limit=0.1)) == {("clipped-scaled", False)}
+    assert explanation_of(scaled + "nn.utils.clip_grad_value_(net.parameters(), 0.1)") == {("clipped-scaled", False)}
+    assert explanation_of(scaled + "scaler.unscale_(optimizer); " + CLIP.format(limit=0.1)) == {(None, True)}
+    assert explanation_of(scaled + CLIP.format(limit="0.1 * scaler.get_scale() * 20")) == {(None, True)}
 
 
 def test_clipping_between_micro_batches_of_one_step_is_a_mistake_and_behind_the_last_it_is_none() -> None:

@@ -31,10 +31,10 @@ def record_of(source: str, *, check: bool = True) -> Record:
     return record
 
 
-def named(record: Record) -> set[tuple[str, int]]:
+def rules_that_name(record: Record) -> set[tuple[str, int]]:
     """Rules, with their lines, that name the mistake of a row of the check."""
     found = checked_rows(judge(record).findings).values()
-    return {(one.rule.name, one.location.region.start_line) for one in found}
+    return {(finding.rule.name, finding.location.region.start_line) for finding in found}
 
 
 def test_a_finding_at_a_cut_says_how_much_of_the_derivative_the_step_uses() -> None:
@@ -53,9 +53,9 @@ def test_a_finding_at_a_cut_says_how_much_of_the_derivative_the_step_uses() -> N
 def test_the_table_of_the_check_names_the_rule_that_judges_the_cut() -> None:
     record = record_of(HEAD + TERM.format(term=CUT))
     findings = judge(record).findings
-    lines = gradient_check_lines(record, Ink(False), findings)[2:]
+    lines = gradient_check_lines(record, Ink(False), findings, whole=True)[2:]
     assert all(line.endswith(f": see {findings[0].rule.code} {findings[0].rule.name}") for line in lines)
-    assert not any(": see" in line for line in gradient_check_lines(record, Ink(False)))
+    assert not any(": see" in line for line in gradient_check_lines(record, Ink(False), whole=True))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_table_of_the_check_names_the_rule_that_judges_the_cut() -> None:
 def test_only_what_a_rule_calls_a_mistake_is_named_also_where_it_stands_around_the_cut(
     term: str, named_there: set[tuple[str, int]]
 ) -> None:
-    assert named(record_of(HEAD + TERM.format(term=term))) == named_there
+    assert rules_that_name(record_of(HEAD + TERM.format(term=term))) == named_there
 
 
 def test_a_hook_that_a_rule_calls_a_mistake_is_named_and_one_that_scales_on_purpose_is_not() -> None:
@@ -85,8 +85,12 @@ def note(grad):
     return grad / (grad.norm() + 1e-12)
 net[0].weight.register_hook({hook})
 """
-    assert named(record_of(HEAD + add.format(hook="note") + STEP.format(before=""))) == {("hook-modifies-gradient", 9)}
-    assert named(record_of(HEAD + add.format(hook="lambda grad: grad * 0.5") + STEP.format(before=""))) == set()
+    assert rules_that_name(record_of(HEAD + add.format(hook="note") + STEP.format(before=""))) == {
+        ("hook-modifies-gradient", 9)
+    }
+    assert (
+        rules_that_name(record_of(HEAD + add.format(hook="lambda grad: grad * 0.5") + STEP.format(before=""))) == set()
+    )
 
 
 def test_without_the_check_findings_stay_as_they_are() -> None:

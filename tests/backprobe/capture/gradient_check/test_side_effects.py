@@ -103,6 +103,39 @@ def test_a_copy_that_hangs_is_dropped_and_said(tmp_path) -> None:
     assert "in time" in (record.gradient_checks[0].why or "")
 
 
+WRITES_MEANWHILE = """\
+import os, threading, time, torch
+first, ended = os.getpid(), threading.Event()
+written = open({target!r}, "wb", buffering=0)
+def write():
+    while not ended.wait(0.02):
+        written.write(b"x")
+        count.append(1)
+count = []
+thread = threading.Thread(target=write)
+thread.start()
+w = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    loss = (w * w).sum()
+    if os.getpid() != first:
+        time.sleep(0.1)
+    loss.backward()
+    optimizer.step()
+ended.set()
+thread.join()
+assert os.path.getsize({target!r}) == len(count), (os.path.getsize({target!r}), len(count))
+"""
+
+
+def test_what_another_thread_writes_while_a_copy_runs_is_kept(tmp_path) -> None:
+    record = programs().captured(WRITES_MEANWHILE.format(target=str(tmp_path / "log")), check=True)
+    assert record.end is not None
+    assert record.end.exit_code == 0
+    assert "agrees" in {row.verdict for row in record.gradient_checks}
+
+
 FORKS_BENEATH = """\
 import ctypes, os, time, torch
 library, first = ctypes.PyDLL(None), os.getpid()
@@ -122,8 +155,8 @@ def test_what_native_code_forks_in_a_copy_tells_nothing_and_ends_with_it(then) -
     mark = f"bp{os.getpid()}{then[0]}"
     record = programs().captured(FORKS_BENEATH.format(mark=mark.encode(), then=then), check=True)
     assert [row.verdict for row in record.gradient_checks] == ["agrees"], record.gradient_checks
-    named = [one for one in psutil.process_iter(["name", "status"]) if one.info["name"] == mark]
-    assert not [one for one in named if one.info["status"] != psutil.STATUS_ZOMBIE]
+    named = [row for row in psutil.process_iter(["name", "status"]) if row.info["name"] == mark]
+    assert not [row for row in named if row.info["status"] != psutil.STATUS_ZOMBIE]
 
 
 FORKS_ITSELF = """\

@@ -6,7 +6,7 @@ import torch
 from backprobe.capture.gradient_check.directions import Probe
 from backprobe.capture.gradient_check.ghosts import Answer
 from backprobe.capture.gradient_check.segment import Measured, Segment
-from backprobe.capture.gradient_check.verdicts import judged
+from backprobe.capture.gradient_check.verdicts import judge_gradient
 from backprobe.record import GradientCheck
 from backprobe.rules.manual_programs import programs
 
@@ -59,6 +59,27 @@ def test_every_leaf_of_the_first_and_the_third_step_agrees_to_six_digits() -> No
         assert row.numeric == pytest.approx(row.used, rel=1e-5, abs=1e-7)
 
 
+def test_a_loss_that_is_weighed_by_cleared_gradients_is_not_called_wrong() -> None:
+    """The weight follows the parameters through `.grad`, which no copy fills: only the last call's terms are known."""
+    rows = checked(
+        HEAD
+        + """\
+for _ in range(1):
+    terms = [(net(x) - y).square().mean(), net(x).square().mean()]
+    norms = []
+    for term in terms:
+        net.zero_grad()
+        term.backward(retain_graph=True)
+        norms.append(net[0].weight.grad.norm().item())
+    loss = terms[0] + norms[0] / norms[1] * terms[1]
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+    )
+    assert {row.verdict for row in rows} <= {"not-checked", "rough"}, [row.verdict for row in rows]
+
+
 def test_without_being_asked_for_there_is_no_row() -> None:
     assert programs().captured(HEAD + STEP.format(before="")).gradient_checks == ()
 
@@ -75,11 +96,11 @@ def test_tensors_that_no_module_has_are_checked_and_a_cut_is_named_with_its_line
     record = programs().captured(LOOSE.format(more="+ c.detach().sum()"), check=True)
     w, c = record.gradient_checks[:2]
     assert (w.verdict, c.verdict, c.cause) == ("agrees", "cut", "cut")
-    assert [one.line for one in record.sites if one.site == c.site] == [8]
+    assert [site.line for site in record.sites if site.site == c.site] == [8]
     assert c.numeric is not None
     assert abs(c.numeric) > 0.1
     assert c.frozen == pytest.approx(0, abs=1e-9)
-    assert {one.function for one in c.cuts} == {"detach"}
+    assert {cut.function for cut in c.cuts} == {"detach"}
 
 
 @pytest.mark.parametrize(
@@ -453,9 +474,11 @@ def test_where_float64_could_not_be_had_float32_must_differ_by_more(numeric, is_
     def moved(by: float) -> tuple[Answer, Answer]:
         return Answer(roots=(1 + numeric * by,)), Answer(roots=(1 - numeric * by,))
 
-    one = Measured(
+    measured = Measured(
         Probe(0, (leaf,), (torch.ones(1, dtype=torch.float64),), 1.0), base=Answer(roots=(1.0,)), precision="float32", h=h,
         fine=moved(h), coarse=moved(3 * h), arrived=2.0, largest=2.0, is_unsure=is_unsure,
     )  # fmt: skip
-    told = judged(Segment(sequence=0, event=0), one, (True,), None, (), is_half=False, is_kept=False, others=False)
+    told = judge_gradient(
+        Segment(sequence=0, event=0), measured, (True,), None, (), is_half=False, is_kept=False, others=False
+    )
     assert told.verdict == verdict, told

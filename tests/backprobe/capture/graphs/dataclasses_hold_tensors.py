@@ -20,13 +20,13 @@ class State:
 
 @dataclass(slots=True, frozen=True)
 class Pair:
-    one: torch.Tensor
+    loss: torch.Tensor
     other: State
 
 
 @dataclass
 class Late:
-    one: torch.Tensor = field(init=False)
+    scaled: torch.Tensor = field(init=False)
 
 
 def turn(given):
@@ -37,8 +37,8 @@ def turn(given):
 
 s = State(loss=torch.zeros(()), w=torch.randn(3, requires_grad=True), past=[torch.ones(2)])
 late = Late()
-late.one = s.scaled()
+late.scaled = s.scaled()
 pair = turn(s)
-pair.one.backward()
+pair.loss.backward()
 for step in [State(loss=None, w=torch.ones(2, requires_grad=True)) for _ in range(30)]:
     (step.w * 2).sum().backward()

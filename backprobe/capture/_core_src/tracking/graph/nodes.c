@@ -776,8 +776,8 @@ bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, PyObject *output, bool l
     return done < 0 || written < 0 ? NULL : facts;
 }
 
-int64_t bp_nodes_made(PyObject *self, PyObject *node, PyObject *output, int64_t tensor, int64_t output_nr,
-                      PyObject **type)
+int64_t bp_nodes_meet_producer(PyObject *self, PyObject *node, PyObject *output, int64_t tensor, int64_t output_nr,
+                               PyObject **type)
 {
     bp_nodes *nodes = (bp_nodes *)self;
     if (bp_hooks_begin() < 0) {
@@ -970,15 +970,15 @@ static PyObject *nodes_meet(PyObject *self, PyObject *node)
     return PyLong_FromLongLong(facts->number);
 }
 
-static PyObject *nodes_made(PyObject *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *nodes_meet_producer(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != 3) {
-        PyErr_SetString(PyExc_TypeError, "made(node, tensor, output_nr)");
+        PyErr_SetString(PyExc_TypeError, "meet_producer(node, tensor, output_nr)");
         return NULL;
     }
     long long tensor = PyLong_AsLongLong(args[1]), output_nr = PyLong_AsLongLong(args[2]);
     PyObject *type = NULL;
-    if (PyErr_Occurred() || bp_nodes_made(self, args[0], NULL, tensor, output_nr, &type) == -1) {
+    if (PyErr_Occurred() || bp_nodes_meet_producer(self, args[0], NULL, tensor, output_nr, &type) == -1) {
         return NULL;
     }
     bp_facts *facts = bp_node_known((bp_nodes *)self, args[0]);
@@ -1125,7 +1125,7 @@ int bp_nodes_wait(PyObject *nodes)
     return any != 0; /* an error shows at the burial */
 }
 
-static PyObject *nodes_held(PyObject *self, void *Py_UNUSED(closure))
+static PyObject *nodes_held_totals(PyObject *self, void *Py_UNUSED(closure))
 {
     int64_t count = 0, bytes = 0;
     bp_nodes *nodes = (bp_nodes *)self;
@@ -1137,7 +1137,8 @@ static PyObject *nodes_held(PyObject *self, void *Py_UNUSED(closure))
 
 static PyMethodDef nodes_methods[] = {
     {"meet", nodes_meet, METH_O, "The number of a node, which is watched from now on; None past the budget."},
-    {"made", (PyCFunction)(void (*)(void))nodes_made, METH_FASTCALL, "Meet the node that made a tensor of the record."},
+    {"meet_producer", (PyCFunction)(void (*)(void))nodes_meet_producer, METH_FASTCALL,
+     "Meet the node that made a tensor of the record."},
     {"lives", nodes_lives, METH_O, "A node of the record is not yet known to be dead."},
     {"complete", nodes_complete, METH_O, "Read the outputs of nodes that should have run and did not."},
     {"refuse", nodes_refuse, METH_NOARGS, "Count a node that was left alone."},
@@ -1159,7 +1160,8 @@ static PyMemberDef nodes_members[] = {
 static PyGetSetDef nodes_getset[] = {
     {"has_room", nodes_has_room, NULL, "One more node may be wrapped.", NULL},
     {"dead", nodes_dead, NULL, "Some died since the last burial.", NULL},
-    {"held", nodes_held, NULL, "Live nodes that hold saved tensors still, and the bytes of their storages.", NULL},
+    {"held_totals", nodes_held_totals, NULL,
+     "Live nodes that hold saved tensors still, and the bytes of their storages.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -117,8 +117,8 @@ uint32_t bp_nodes_sweep(bp_nodes *nodes);
 
 /* Meet the node that made a tensor of the record: the node's number; -2: no room, which was counted; -1 with an
    exception. `tensor` tells the output where it is the only one, NULL: the node is asked. `type` is its name, borrowed. */
-int64_t bp_nodes_made(PyObject *nodes, PyObject *node, PyObject *tensor, int64_t number, int64_t output_nr,
-                      PyObject **type);
+int64_t bp_nodes_meet_producer(PyObject *nodes, PyObject *node, PyObject *tensor, int64_t number, int64_t output_nr,
+                               PyObject **type);
 
 /* Nodes that hold saved tensors still, and the bytes of their distinct storages. */
 int bp_held(bp_facts *const *facts, size_t count, int64_t *nodes, int64_t *bytes);

@@ -697,7 +697,7 @@ static PyMethodDef pass_methods[] = {
 };
 
 static PyMemberDef pass_members[] = {
-    {"met", T_OBJECT, offsetof(bp_pass, met), READONLY, "What was walked before it."},
+    {"walk", T_OBJECT, offsetof(bp_pass, met), READONLY, "What was walked before it."},
     {"detailed", T_BOOL, offsetof(bp_pass, detailed), READONLY, "Its gradients are measured."},
     {"task", T_LONGLONG, offsetof(bp_pass, task), READONLY, "The engine's number of the pass; -1 before it is known."},
     {"own_ns", T_LONGLONG, offsetof(bp_pass, own_ns), READONLY, "Time spent in its sentinels, in nanoseconds."},
@@ -760,7 +760,7 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
         return NULL;
     }
     PyObject *twin = PyImport_ImportModule("backprobe.capture.tracking.graph.passes");
-    passes->measured = twin == NULL ? NULL : PyObject_GetAttrString(twin, "measured");
+    passes->measured = twin == NULL ? NULL : PyObject_GetAttrString(twin, "measure_gradient");
     Py_XDECREF(twin);
     twin = passes->measured == NULL ? NULL : PyImport_ImportModule("backprobe.capture.tracking.completion");
     passes->complete = twin == NULL ? NULL : PyObject_GetAttrString(twin, "complete_pass");
@@ -902,7 +902,7 @@ static PyObject *passes_returned(PyObject *self, PyObject *const *args, Py_ssize
 static PyMethodDef passes_methods[] = {
     {"open", (PyCFunction)(void (*)(void))passes_open, METH_VARARGS | METH_KEYWORDS, "A pass begins, in this thread."},
     {"close", passes_close, METH_O, "A pass is over; None: this thread's newest silent one."},
-    {"returned", (PyCFunction)(void (*)(void))passes_returned, METH_FASTCALL, "A gradient was returned for an input."},
+    {"record_returned", (PyCFunction)(void (*)(void))passes_returned, METH_FASTCALL, "A gradient was returned for an input."},
     {"write", (PyCFunction)(void (*)(void))passes_write, METH_VARARGS | METH_KEYWORDS, "Write a pass's rows."},
     {NULL, NULL, 0, NULL},
 };

@@ -280,7 +280,7 @@ bool bp_walk_has(PyObject *self, int64_t number)
     return false;
 }
 
-static PyObject *walk_met(PyObject *self, PyObject *given)
+static PyObject *walk_has_met(PyObject *self, PyObject *given)
 {
     long long number = PyLong_AsLongLong(given);
     return number == -1 && PyErr_Occurred() ? NULL : PyBool_FromLong(bp_walk_has(self, number));
@@ -307,7 +307,7 @@ static PyObject *walk_grad_order(PyObject *self, void *Py_UNUSED(closure))
     return PyLong_FromLongLong(highest);
 }
 
-static PyObject *walk_held(PyObject *self, void *Py_UNUSED(closure))
+static PyObject *walk_held_totals(PyObject *self, void *Py_UNUSED(closure))
 {
     bp_walk *done = (bp_walk *)self;
     int64_t nodes = 0, bytes = 0;
@@ -341,7 +341,7 @@ static PyObject *walk_truncated(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyMethodDef walk_methods[] = {
-    {"met", walk_met, METH_O, "It met a node of the record."},
+    {"has_met", walk_has_met, METH_O, "It met a node of the record."},
     {"enters", walk_enters, METH_O, "An edge inside the walk leads to a node of the record."},
     {NULL, NULL, 0, NULL},
 };
@@ -349,7 +349,8 @@ static PyMethodDef walk_methods[] = {
 static PyGetSetDef walk_getset[] = {
     {"truncated", walk_truncated, NULL, "The node budget or the cap of one call stopped it.", NULL},
     {"grad_order", walk_grad_order, NULL, "The highest order of derivation of its nodes.", NULL},
-    {"held", walk_held, NULL, "Nodes that hold saved tensors still, and the bytes of their distinct storages.", NULL},
+    {"held_totals", walk_held_totals, NULL,
+     "Nodes that hold saved tensors still, and the bytes of their distinct storages.", NULL},
     {"state", walk_state, NULL, "What became of what its nodes saved, and the last call that freed some.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -245,7 +245,7 @@ static void identities_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyObject *identities_of(PyObject *self, PyObject *tensor)
+static PyObject *identities_ensure_ref(PyObject *self, PyObject *tensor)
 {
     bp_identities *ids = (bp_identities *)self;
     if (ids->closed) {
@@ -301,7 +301,7 @@ static PyObject *identities_dead(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyMethodDef identities_methods[] = {
-    {"of", identities_of, METH_O, "The reference of a tensor, made on first sight."},
+    {"ensure_ref", identities_ensure_ref, METH_O, "The reference of a tensor, made on first sight."},
     {"find", identities_find, METH_O, "The reference of a tensor that was seen before."},
     {"storage_number", identities_storage_number, METH_O, "The number of the storage at an address."},
     {"holders", identities_holders, METH_O, "The tensors that hold the storage at an address."},

@@ -14,8 +14,8 @@
 
 /* nodes.h */
 extern PyTypeObject bp_nodes_type;
-int64_t bp_nodes_made(PyObject *nodes, PyObject *node, PyObject *tensor, int64_t number, int64_t output_nr,
-                      PyObject **type);
+int64_t bp_nodes_meet_producer(PyObject *nodes, PyObject *node, PyObject *tensor, int64_t number, int64_t output_nr,
+                               PyObject **type);
 
 static void put_word(bp_rows *rows, const char *word) { bp_put_str(rows, word, (Py_ssize_t)strlen(word)); }
 
@@ -163,13 +163,14 @@ static int write_tensor_node(bp_states *states, int64_t tensor, int64_t node, in
 static int64_t made_by(bp_states *states, PyObject *node, PyObject *of, int64_t tensor, int64_t output_nr, PyObject **type)
 {
     if (Py_TYPE(states->nodes) == &bp_nodes_type) {
-        int64_t made = bp_nodes_made(states->nodes, node, of, tensor, output_nr, type);
+        int64_t made = bp_nodes_meet_producer(states->nodes, node, of, tensor, output_nr, type);
         if (made >= 0) {
             Py_INCREF(*type);
         }
         return made;
     }
-    PyObject *facts = PyObject_CallMethod(states->nodes, "made", "OLL", node, (long long)tensor, (long long)output_nr);
+    PyObject *facts = PyObject_CallMethod(states->nodes, "meet_producer", "OLL", node, (long long)tensor,
+                                          (long long)output_nr);
     if (facts == NULL) {
         return -1;
     }
@@ -807,7 +808,7 @@ static PyObject *states_statistics(PyObject *self, PyObject *args)
     }
     PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.snapshots");
     PyObject *given = module == NULL ? NULL
-                                     : PyObject_CallMethod(module, "measured", "OOO", tensor, raw, ((bp_states *)self)->options);
+                                     : PyObject_CallMethod(module, "measure_values", "OOO", tensor, raw, ((bp_states *)self)->options);
     Py_XDECREF(module);
     return given;
 }
@@ -815,7 +816,7 @@ static PyObject *states_statistics(PyObject *self, PyObject *args)
 static PyMethodDef states_methods[] = {
     {"look", states_look, METH_VARARGS, "Read a tensor's state and write down what changed since the last look."},
     {"look_many", states_look_many, METH_VARARGS, "Look at several."},
-    {"untouched", states_untouched, METH_VARARGS, "A leaf whose `.grad` a backward call left as it was."},
+    {"record_untouched", states_untouched, METH_VARARGS, "A leaf whose `.grad` a backward call left as it was."},
     {"small_raw", states_small_raw, METH_VARARGS, "Keep elements that were read before."},
     {"statistics", states_statistics, METH_VARARGS, "A tensor reduced to numbers."},
     {NULL, NULL, 0, NULL},
