@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
-from backprobe.severity import CONFIDENCES
+from backprobe.severity import CONFIDENCES, LEVELS, Level
 
 if TYPE_CHECKING:
     from backprobe.rules.framework.finding import Finding
@@ -35,19 +35,25 @@ class Found:
 
     rule: str
     code: str
-    level: str
+    level: Level
     confidence: str
     fingerprint: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One rule's word on one item; `known`: how many of the findings the baseline had."""
+    """One rule's word on one item.
+
+    Attributes:
+        known: How many of the findings the baseline had.
+        level: The worst of the findings; None: there are none, or it was not stored with the verdict.
+    """
 
     rule: str
     state: Literal["warn", "fail", "not-run"]
     findings: int
     known: int
+    level: Level | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +98,21 @@ class Rules:
         counts: Counter[str] = Counter()
         old: Counter[str] = Counter()
         words: dict[str, Literal["warn", "fail"]] = {}
+        worst: dict[str, Level] = {}
         for one in findings:
             word = self.word(one)
             if word is None:
                 continue
             counts[one.rule] += 1
             old[one.rule] += one.fingerprint in known
+            worst[one.rule] = LEVELS[min(LEVELS.index(level) for level in (one.level, worst.get(one.rule, one.level)))]
             if self.effect(one, known) is None:
                 continue
             words[one.rule] = "fail" if "fail" in (word, words.get(one.rule)) else "warn"
-        said = [Cell(rule=rule, state=words[rule], findings=counts[rule], known=old[rule]) for rule in sorted(words)]
+        said = [
+            Cell(rule=rule, state=words[rule], findings=counts[rule], known=old[rule], level=worst[rule])
+            for rule in sorted(words)
+        ]
         lacking = sorted(set(not_run) - set(words))
         return said + [Cell(rule=rule, state="not-run", findings=0, known=0) for rule in lacking]
 

@@ -28,6 +28,7 @@ from typing import Final
 from backprobe.record import GradientCheck, Record, loads
 from backprobe.rules import judge
 from backprobe.rules.analysis.gradients.measured_cuts import checked_rows
+from backprobe.tiers import GradientCheckMode
 from tests.corpus.cases import CORPORA, SETS, load_set
 
 _SECONDS: Final = 150
@@ -97,12 +98,12 @@ def programs(corpora: list[str], every: int, *, wrong: bool = False) -> Iterator
             yield corpus.name, program.name, "clean", "", program.text
 
 
-def checked(text: str, folder: Path, name: str) -> Record | None:
+def checked(text: str, folder: Path, name: str, mode: GradientCheckMode) -> Record | None:
     """Run a program with the check on, in a fork; its record."""
     path = folder / f"{name}.bprec"
     child = os.fork()
     if child == 0:
-        _run(text, path)
+        _run(text, path, mode)
     until = time.monotonic() + _SECONDS
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         if time.monotonic() > until:
@@ -114,7 +115,7 @@ def checked(text: str, folder: Path, name: str) -> Record | None:
     return loads(data) if len(data) > 5 else None
 
 
-def _run(text: str, path: Path) -> None:
+def _run(text: str, path: Path, mode: GradientCheckMode) -> None:
     from backprobe.capture import Options, run_files
     from backprobe.record.encoding.codec import MAGIC
 
@@ -130,7 +131,7 @@ def _run(text: str, path: Path) -> None:
             def sink(frames: bytes) -> None:
                 record.write(frames)
 
-            run_files({"snippet.py": text}, "snippet.py", (), Options(seed=0, check=True), sink)
+            run_files({"snippet.py": text}, "snippet.py", (), Options(seed=0, check=mode), sink)
             code = 0
     finally:
         os._exit(code)
@@ -144,6 +145,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--wrong", action="store_true", help="only those whose gradient is wrong by the list")
     parser.add_argument("--role", action="append", choices=("wrong", "bad", "good", "clean"), help="may be repeated")
     parser.add_argument("--only", default="", help="programs whose name has this in it")
+    parser.add_argument("--brief", action="store_true", help="check as a run does that was not asked to")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args(given)
@@ -162,7 +164,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
         def one(given: tuple[int, tuple[str, str, str, str, str]]) -> Told:
             number, (corpus, name, role, kind, text) = given
-            record = checked(text, Path(kept), str(number))
+            record = checked(text, Path(kept), str(number), "brief" if args.brief else "full")
             causes = {} if record is None else checked_rows(judge(record).findings)
             return Told(corpus, name, role, kind, record, {row: one.rule.code for row, one in causes.items()})
 

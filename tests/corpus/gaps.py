@@ -48,7 +48,7 @@ def as_sent(record: Record, policy: SourcePolicy) -> Record:
     frames = [frame for table in ("sources", "sites") for frame in batch_frames(table, getattr(record, table))]
     reader = FrameReader(max_bytes=1 << 30)
     reader.feed(next(encode(record)))
-    for frame in SourceCut(policy).applied(frames):
+    for frame in SourceCut(policy).cut_sources(frames):
         reader.feed(frame)
     sent = reader.record()
     assert sent is not None

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from bench.diagnosis import __main__ as command
 from bench.diagnosis.intervals import upper_bound
 from bench.diagnosis.measure import graded, measured, table
-from bench.diagnosis.told import Told
+from bench.diagnosis.tool_report import ToolReport
 from tests.corpus.cases import Case, Corpus, CorrectProgram
 
 
@@ -26,7 +26,7 @@ class Scripted:
     def __init__(self, **said):
         self.said, self.closed = said, False
 
-    def told(self, source):
+    def report(self, source):
         return self.said.get(source, [])
 
     def close(self):
@@ -36,22 +36,26 @@ class Scripted:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (Told(line=3, kind="kept-whole", level="warning"), (True, True)),
-        (Told(line=3, kind="kept-list", level="error"), (True, True)),
-        (Told(line=3), (True, True)),  # a tool without kinds
-        (Told(line=5, kind="kept-whole", level="warning"), (False, True)),
-        (Told(line=3, kind="other", level="error"), (False, False)),
-        (Told(line=3, kind="kept-whole", level="note"), (False, False)),  # too quiet
-        (Told(line=4), (False, False)),
+        (ToolReport(line=3, kind="kept-whole", level="warning"), (True, True)),
+        (ToolReport(line=3, kind="kept-list", level="error"), (True, True)),
+        (ToolReport(line=3), (True, True)),  # a tool without kinds
+        (ToolReport(line=5, kind="kept-whole", level="warning"), (False, True)),
+        (ToolReport(line=3, kind="other", level="error"), (False, False)),
+        (ToolReport(line=3, kind="kept-whole", level="note"), (False, False)),  # too quiet
+        (ToolReport(line=4), (False, False)),
     ],
 )
 def test_a_line_is_right_where_its_kind_and_loudness_are(told, expected):
     assert graded(case(), [told]) == expected
-    assert graded(case(severity="note"), [Told(line=3, kind="kept-whole", level="note")]) == (True, True)
+    assert graded(case(severity="note"), [ToolReport(line=3, kind="kept-whole", level="note")]) == (True, True)
 
 
 def test_twins_and_correct_programs_count_as_alarmed_once_each():
-    said = {"bad": [Told(line=3)], "good": [Told(line=1), Told(line=2)], "quiet": [Told(line=1, level="note")]}
+    said = {
+        "bad": [ToolReport(line=3)],
+        "good": [ToolReport(line=1), ToolReport(line=2)],
+        "quiet": [ToolReport(line=1, level="note")],
+    }
     correct = (CorrectProgram(name="a", text="quiet"), CorrectProgram(name="b", text=""))
     corpus = Corpus(name="set", cases=(case(), case(id="silent", bad="nothing", good="")), correct=correct)
     told = []
@@ -98,9 +102,9 @@ def test_a_set_and_a_tool_of_ones_own_are_measured(tmp_path, monkeypatch, capsys
     )
     (tmp_path / "tools_of_mine").mkdir()
     (tmp_path / "tools_of_mine" / "second_lines.py").write_text(
-        "from bench.diagnosis.told import Told\n"
+        "from bench.diagnosis.tool_report import ToolReport\n"
         "class Tool:\n    name = 'second lines'\n"
-        "    def told(self, source): return [Told(line=2)] if source.count('\\n') > 1 else []\n"
+        "    def report(self, source): return [ToolReport(line=2)] if source.count('\\n') > 1 else []\n"
         "    def close(self): print('closed')\n"
         "def tool(): return Tool()\n"
     )

@@ -16,7 +16,7 @@ from tests.mutation.survivors import Survival, survival
 
 def main(names: Sequence[str]) -> int:
     """Try the mutants of the rules of these names, codes or beginnings of codes; of all by default."""
-    chosen = [one for one in RULES if not names or _is_named(one.RULE, names)]
+    chosen = [rule for rule in RULES if not names or _is_named(rule.RULE, names)]
     if not chosen:
         print(f"no rule is called {' or '.join(names)}", file=sys.stderr)
         return 2
@@ -33,7 +33,7 @@ def main(names: Sequence[str]) -> int:
                 file=sys.stderr, flush=True,
             )  # fmt: skip
     print("\n".join(report(found)))
-    return 1 if any(one.survivors or one.faults for one in found) else 0
+    return 1 if any(outcome.survivors or outcome.faults for outcome in found) else 0
 
 
 def _is_named(rule: object, names: Sequence[str]) -> bool:
@@ -42,14 +42,14 @@ def _is_named(rule: object, names: Sequence[str]) -> bool:
 
 def report(found: Sequence[Survival]) -> Iterator[str]:
     """The totals, then each survivor by rule and line."""
-    mutants, alive = sum(one.mutants for one in found), sum(len(one.survivors) for one in found)
+    mutants, alive = sum(outcome.mutants for outcome in found), sum(len(outcome.survivors) for outcome in found)
     yield f"{len(found)} rules, {mutants} mutants, {mutants - alive} fail their rule's tests, {alive} survive"
-    for one in found:
-        for fault in one.faults:
-            yield f"\n{one.code} {one.name} fails as it stands: {fault}"
-        if one.survivors:
-            yield f"\n{one.code} {one.name}: {len(one.survivors)} of {one.mutants} survive"
-            yield from (f"  line {mutant.line}: {mutant.change}" for mutant in one.survivors)
+    for outcome in found:
+        for fault in outcome.faults:
+            yield f"\n{outcome.code} {outcome.name} fails as it stands: {fault}"
+        if outcome.survivors:
+            yield f"\n{outcome.code} {outcome.name}: {len(outcome.survivors)} of {outcome.mutants} survive"
+            yield from (f"  line {mutant.line}: {mutant.change}" for mutant in outcome.survivors)
 
 
 if __name__ == "__main__":

@@ -43,19 +43,19 @@ def lacking(record: Record, tables: Collection[str] = TABLES) -> Iterator[Lackin
         for field in _may_be_none(type(rows[0])) if rows else ():
             if any(getattr(row, field) is not None for row in rows):
                 without = tuple(msgspec.structs.replace(row, **{field: None}) for row in rows)
-                yield Lacking(about=f"no {table}.{field}", record=_with(record, table, without))
+                yield Lacking(about=f"no {table}.{field}", record=_replace_rows(record, table, without))
     for about, change in _SOURCES.items() if "sources" in tables else ():
-        yield Lacking(about=about, record=_with(record, "sources", _rewritten(record.sources, change)))
+        yield Lacking(about=about, record=_replace_rows(record, "sources", _rewritten(record.sources, change)))
 
 
 def _rewritten(sources: tuple[Source, ...], change: Callable[[str], str]) -> tuple[Row, ...]:
-    return tuple(msgspec.structs.replace(one, text=change(one.text)) for one in sources)
+    return tuple(msgspec.structs.replace(source, text=change(source.text)) for source in sources)
 
 
-def _with(record: Record, table: str, rows: tuple[Row, ...]) -> Record:
+def _replace_rows(record: Record, table: str, rows: tuple[Row, ...]) -> Record:
     return msgspec.structs.replace(record, **{table: rows})
 
 
 @cache
 def _may_be_none(row: type[Row]) -> tuple[str, ...]:
-    return tuple(one.name for one in msgspec.structs.fields(row) if one.default is None)
+    return tuple(field.name for field in msgspec.structs.fields(row) if field.default is None)

@@ -33,7 +33,7 @@ def mutants(tree: ast.Module) -> list[Mutant]:
     """All mutants of a module, in order of lines; they share the tree, so one may be on at a time."""
     found = [mutant for node in ast.walk(tree) for mutant in _of_node(node)]
     found += [mutant for constant in _constants(tree) for mutant in _moved(*constant)]
-    return sorted(found, key=lambda one: (one.line, one.change))
+    return sorted(found, key=lambda mutant: (mutant.line, mutant.change))
 
 
 @contextmanager

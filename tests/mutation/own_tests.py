@@ -53,7 +53,7 @@ def trials(module: types.ModuleType) -> list[Trial]:
         elif section.is_code:
             found.append(Trial(about=section.about or section.title, program=section.text, marks=()))
     own = [(name, text) for name, text in PROGRAMS.items() if name.startswith(f"{rule.name}: ")]
-    return found + [Trial(about=name, program=text, marks=marked(text)) for name, text in own]
+    return found + [Trial(about=name, program=text, marks=expected_findings(text)) for name, text in own]
 
 
 def record_of(records: Records, program: str, rule: types.ModuleType) -> Record:
@@ -62,11 +62,11 @@ def record_of(records: Records, program: str, rule: types.ModuleType) -> Record:
     return programs().captured(program, check=True) if checked else records.of(program)
 
 
-def marked(program: str) -> tuple[tuple[str, int], ...]:
+def expected_findings(program: str) -> tuple[tuple[str, int], ...]:
     """The codes and lines that a program is marked with, but for what is said where no rule explains an exception."""
     lines = enumerate(program.split("\n"), 1)
     found = ((code, n) for n, line in lines for code in _MARKS.findall(line.rstrip()))
-    return tuple(sorted(one for one in found if one[0] != autograd_error_unexplained.RULE.code))
+    return tuple(sorted(row for row in found if row[0] != autograd_error_unexplained.RULE.code))
 
 
 class Court:
@@ -81,7 +81,7 @@ class Court:
         self._record = record_of(records, trial.program, rule)
         self._mended: dict[str, bool] = {}
         with shared_tables(self._record):
-            self._others = [_remembered(self._record, one) for one in RULES if one is not rule]
+            self._others = [_remembered(self._record, other_rule) for other_rule in RULES if other_rule is not rule]
 
     @contextmanager
     def in_session(self) -> Iterator[None]:
@@ -92,11 +92,13 @@ class Court:
     def fault(self, rule: types.ModuleType) -> str | None:
         """What is wrong with this rule's verdict; None: it passes."""
         findings = judge(self._record, rules=[rule, *self._others]).findings
-        broken = [one.message for one in findings if one.rule.code == "BP902"]
-        loud = [one for one in findings if one.level != "note"]
+        broken = [finding.message for finding in findings if finding.rule.code == "BP902"]
+        loud = [finding for finding in findings if finding.level != "note"]
         if self._rule.RULE.severity == "note":
-            loud += [one for one in findings if one.level == "note" and one.rule.code == self._rule.RULE.code]
-        said = sorted((one.rule.code, one.location.region.start_line) for one in loud)
+            loud += [
+                finding for finding in findings if finding.level == "note" and finding.rule.code == self._rule.RULE.code
+            ]
+        said = sorted((finding.rule.code, finding.location.region.start_line) for finding in loud)
         if broken:
             return broken[0]
         if said != sorted(self._trial.marks):
@@ -111,12 +113,12 @@ class Court:
         return None if texts == [self._trial.gold] else "it reads otherwise than the gold file"
 
     def _not_mended(self, loud: list[Finding]) -> str | None:
-        for fix in (fix for one in loud for fix in one.fixes if fix.edits):
+        for fix in (fix for finding in loud for fix in finding.fixes if fix.edits):
             mended = edited(self._trial.program, fix.edits)
             if mended not in self._mended:
                 self._mended[mended] = self._silent(mended)
             if not self._mended[mended]:
-                return f"the fix `{fix.title}` does not mend it"
+                return f"the fix `{fix.title}` does not fix it"
         return None
 
     def _silent(self, program: str) -> bool:
@@ -124,7 +126,7 @@ class Court:
             compile(program, "train.py", "exec")
         except SyntaxError:
             return False
-        return all(one.level == "note" for one in judge(record_of(self._records, program, self._rule)).findings)
+        return all(finding.level == "note" for finding in judge(record_of(self._records, program, self._rule)).findings)
 
 
 def _remembered(record: Record, module: types.ModuleType) -> types.SimpleNamespace:

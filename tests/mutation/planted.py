@@ -45,7 +45,7 @@ class Fault:
 
 def faults() -> list[Fault]:
     """All of them, in the order of the file."""
-    return [Fault(**one | {"tests": tuple(one["tests"])}) for one in tomllib.loads(FAULTS.read_text())["planted"]]
+    return [Fault(**fault | {"tests": tuple(fault["tests"])}) for fault in tomllib.loads(FAULTS.read_text())["planted"]]
 
 
 def planted(fault: Fault, source: str) -> str:
@@ -110,7 +110,7 @@ def main(words: Sequence[str]) -> int:
     chosen = [fault for fault in faults() if not words or any(word in f"{fault.file} {fault.what}" for word in words)]
     unseen = 0
     (ROOT / "build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ROOT / "build") as made:  # in /tmp no run has a root of its own
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as made:  # in /tmp no run has a private root
         Path(made).chmod(0o755)
         folder = copied(Path(made, "backprobe"))
         for tests in sorted({tests for fault in chosen for tests in fault.tests}):

@@ -1,4 +1,4 @@
-"""Which mutants of a rule no test of its own fails."""
+"""Mutants of a rule that no test fails."""
 
 import ast
 import signal
@@ -16,7 +16,7 @@ from tests.mutation.mutants import Mutant, mutants, switched_on
 from tests.mutation.own_tests import Court, Trial, record_of, trials
 
 SECONDS = 5.0
-"""CPU time for one verdict, a hundred times the usual: a mutant that needs more turns in a circle, and is told from it."""
+"""CPU time for one verdict, a hundred times the usual: a mutant that needs more is taken to run forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The mutator: what it changes, that it puts it back, and that a condition which no test needs is told as a survivor.
+"""The mutator: what it changes, that it puts it back, and that a condition which no test needs is found.
 
 And the faults that are planted by hand: that each still has its place.
 """
@@ -46,7 +46,7 @@ def test_every_condition_operand_and_threshold_is_changed_once_and_put_back() ->
     tree = ast.parse(SOURCE)
     before = ast.unparse(tree)
     found = mutants(tree)
-    assert {(one.line, one.change) for one in found} == CHANGED
+    assert {(row.line, row.change) for row in found} == CHANGED
     assert len(found) == len(CHANGED)
     seen = set()
     for mutant in found:
@@ -60,11 +60,11 @@ def test_every_condition_operand_and_threshold_is_changed_once_and_put_back() ->
 @pytest.mark.usefixtures("fresh_python")
 def test_a_mutant_survives_exactly_while_no_test_needs_its_condition(records) -> None:
     tests = trials(step_without_gradient)
-    (example,) = [one for one in tests if one.about == "Example"]
+    (example,) = [test for test in tests if test.about == "Example"]
     kept = survival(records, step_without_gradient, tests)
     fewer = survival(records, step_without_gradient, [example])
     none = survival(records, step_without_gradient, [])
-    told = [{(one.line, one.change) for one in of.survivors} for of in (kept, fewer, none)]
+    told = [{(survivor.line, survivor.change) for survivor in of.survivors} for of in (kept, fewer, none)]
     assert kept.faults == ()
     assert told[0] < told[1] < told[2]
     assert len(told[2]) == kept.mutants
@@ -73,19 +73,19 @@ def test_a_mutant_survives_exactly_while_no_test_needs_its_condition(records) ->
 
 @pytest.mark.usefixtures("fresh_python")
 def test_a_rule_that_fails_its_own_tests_is_told_apart(records) -> None:
-    (wrong,) = [one for one in trials(step_without_gradient) if one.about == "Use instead"]
+    (wrong,) = [trial for trial in trials(step_without_gradient) if trial.about == "Use instead"]
     moved = type(wrong)(about="moved", program=wrong.program, marks=(("BP707", 1),))
     told = survival(records, step_without_gradient, [moved])
     assert told.faults == ("moved: said [], not [('BP707', 1)]",)
     assert len(told.survivors) == told.mutants
 
 
-@pytest.mark.parametrize("one", faults(), ids=lambda one: one.what)
-def test_a_planted_fault_changes_one_place_and_names_tests_that_are_there(one) -> None:
-    source = (ROOT / one.file).read_text()
-    changed = planted(one, source)
-    compile(changed, one.file, "exec")
+@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.what)
+def test_a_planted_fault_changes_one_place_and_names_tests_that_are_there(fault) -> None:
+    source = (ROOT / fault.file).read_text()
+    changed = planted(fault, source)
+    compile(changed, fault.file, "exec")
     assert changed != source
-    assert all((ROOT / path).exists() for path in one.tests)
+    assert all((ROOT / path).exists() for path in fault.tests)
     with pytest.raises(ValueError, match="0 times"):
-        planted(one, changed.replace(one.text, ""))
+        planted(fault, changed.replace(fault.text, ""))

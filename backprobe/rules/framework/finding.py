@@ -64,7 +64,7 @@ class StackFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """A call stack and its part in the story: "forward", "backward", "raised"."""
+    """A call stack and its part in the story: "call", the calls that led to the finding's own place, the last frame."""
 
     role: str
     frames: tuple[StackFrame, ...] = ()

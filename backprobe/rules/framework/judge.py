@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 import backprobe
+from backprobe.rules.analysis.calls.call_stacks import with_call_stacks
 from backprobe.rules.analysis.gradients.measured_cuts import measured
 from backprobe.rules.analysis.invariants.checks import (
     Check,
@@ -40,7 +41,14 @@ from backprobe.rules.framework.plugins import every_module, installed
 from backprobe.rules.framework.rule import Rule, RuleModule
 from backprobe.rules.framework.suppressions import suppressed
 from backprobe.rules.framework.tables import shared_tables, text_reads
-from backprobe.rules.health import autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression
+from backprobe.rules.health import (
+    autograd_error_unexplained,
+    findings_left_out,
+    rule_failed,
+    unknown_suppression,
+    unused_suppression,
+)
+from backprobe.rules.health.findings_left_out import first_of_each_rule
 from backprobe.rules.health.rule_failed import failure, plug_in_failure
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ if TYPE_CHECKING:
 
 _OWN: Final = {
     module.RULE.name: module.RULE
-    for module in (autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression)
+    for module in (autograd_error_unexplained, findings_left_out, rule_failed, unknown_suppression, unused_suppression)
 }
 """Rules that judge what the others found."""
 
@@ -109,7 +117,8 @@ def judge(
         found, judged, not_run = _found(record, modules)
         if rules is None:
             found += [plug_in_failure(record, one.name, one.error) for one in installed().left_out]
-        single = folded(record, sorted(collapsed(found), key=_place), [module.RULE for module in modules])
+        first = list(first_of_each_rule(sorted(collapsed(found), key=_place)))
+        single = folded(record, first, [module.RULE for module in modules])
         invariants = [module for module in modules if is_invariant(module)]
         unknown = {module.RULE.code: WHY_BROKE for module in invariants if module.RULE.name not in judged}
         unknown |= {rule.code: rule.why for rule in not_run}
@@ -120,7 +129,7 @@ def judge(
         single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
-        single = with_bound_names(record, single)
+        single = with_call_stacks(record, with_bound_names(record, single))
         declared = {module.RULE.name: module.RULE for module in modules} | _OWN
         single = [_graded(record, declared[finding.rule.name], finding) for finding in single]
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))

@@ -12,7 +12,13 @@ from typing import Final, cast
 
 from backprobe.rules.framework.plugins import every_module
 from backprobe.rules.framework.rule import Rule, RuleModule
-from backprobe.rules.health import autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression
+from backprobe.rules.health import (
+    autograd_error_unexplained,
+    findings_left_out,
+    rule_failed,
+    unknown_suppression,
+    unused_suppression,
+)
 
 TITLES: Final = (
     "What it finds",
@@ -29,7 +35,7 @@ TITLES: Final = (
 CODE: Final = frozenset({"Example", "Use instead", "Near miss"})
 """Sections that are programs, and are executed by a test."""
 
-ABOUT: Final = (autograd_error_unexplained, rule_failed, unused_suppression, unknown_suppression)
+ABOUT: Final = (autograd_error_unexplained, rule_failed, findings_left_out, unused_suppression, unknown_suppression)
 """Modules of rules that speak of the run and the rules themselves: `judge` makes their findings."""
 
 MARK: Final = "# <- here"

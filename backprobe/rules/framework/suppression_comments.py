@@ -33,6 +33,10 @@ _COMMENT: Final = re.compile(
 many; and while a pattern is at work, every thread of a worker waits."""
 
 
+MOST_NAMES: Final = 64
+"""Rules that one comment can name; those behind are not read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
     """One suppressing comment.
@@ -40,7 +44,8 @@ class Comment:
     Attributes:
         source: The file's number in the record. line, col: Where it stands; col counts code points from 1.
         first, last: The lines it covers; the whole file for a `file-ignore`.
-        names: The rules in its brackets, as written; empty where there are no brackets.
+        names: The first `MOST_NAMES` different rules in its brackets, as written; empty where there are no brackets.
+        has_more_names: It names more.
         reason: What stands behind `--`; None where nothing does.
     """
 
@@ -50,6 +55,7 @@ class Comment:
     first: int
     last: int
     names: tuple[str, ...]
+    has_more_names: bool
     reason: str | None
     whole_file: bool
 
@@ -79,11 +85,12 @@ def _of_source(record: Record, source: int, text: str) -> Iterator[Comment]:
         else:
             heads = _heads(record, source) if heads is None else heads
             first, last = _covered(heads, line, alone=not token.line[:column].strip())
-        names = (found["names"] or "[]")[1:-1].split(",")
+        written = (name.strip() for name in (found["names"] or "[]")[1:-1].split(","))
+        names = tuple(dict.fromkeys(name for name in written if name))
         yield Comment(
             source=source, line=line, col=column + 1, first=first, last=last,
-            names=tuple(name.strip() for name in names if name.strip()), reason=(found["reason"] or "").strip() or None,
-            whole_file=bool(found["file"]),
+            names=names[:MOST_NAMES], has_more_names=len(names) > MOST_NAMES,
+            reason=(found["reason"] or "").strip() or None, whole_file=bool(found["file"]),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ knows nothing about it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,9 +15,10 @@ import msgspec
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import Finding, Location, Region, Suppression
 from backprobe.rules.framework.locations import line_text
-from backprobe.rules.framework.suppression_comments import Comment, comments
+from backprobe.rules.framework.suppression_comments import MOST_NAMES, Comment, comments
 from backprobe.rules.framework.tables import table
 from backprobe.rules.health import unknown_suppression, unused_suppression
+from backprobe.rules.health.findings_left_out import MOST, first_of_each_rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -44,7 +46,8 @@ def suppressed(record: Record, findings: Iterable[Finding], judged: Iterable[str
                 finding, suppressed=Suppression(kind="inSource", reason=hiding[0].reason)
             )
         kept.append(finding)
-    return [*kept, *_about(record, written, used, frozenset(judged))]
+    about = islice(_about(record, written, used, frozenset(judged)), 2 * MOST + 1)
+    return [*kept, *first_of_each_rule(about)]
 
 
 def _about(
@@ -54,6 +57,8 @@ def _about(
         place = _place(record, comment)
         if not comment.names:
             yield unknown_suppression.without_brackets(place)
+        if comment.has_more_names:
+            yield unknown_suppression.too_many(MOST_NAMES, place)
         for name in comment.names:
             problem = unknown_suppression.named(name, place)
             if problem is not None:

@@ -228,8 +228,7 @@ def _of_modules(record: Record) -> Iterator[Finding]:
     for row in record.modules:
         if row.user_code and row.module in called and record.backward_calls:
             modules.setdefault(row.cls.rpartition(".")[2], row)
-    if not modules or any(_is_called(tree.module) for tree in trees(record).values()):
-        return
+    ran = {lookup(record).sites[row.site].function for row in record.moments if row.site is not None}
     for source, tree in trees(record).items():
         for cls in tree.nodes:
             if not isinstance(cls, ast.ClassDef) or cls.name not in modules:
@@ -243,7 +242,7 @@ def _of_modules(record: Record) -> Iterator[Finding]:
             site = modules[cls.name].site
             if method is None or site is None or not has_forward or len(method.args.args) < _WITH_GRADIENT:
                 continue
-            if not _goes_back(method):
+            if not _goes_back(method) and not any(name.endswith(f"{cls.name}.backward") for name in ran):
                 yield _of_module(record, source, cls, method, site)
 
 
@@ -297,4 +296,5 @@ def _of_module(record: Record, source: int, cls: ast.ClassDef, method: ast.Funct
         region=None if defined is None else _head(record, source, method),
         evidence={"class": cls.name},
         calls=[call.call],
+        level="note" if any(_is_called(tree.module) for tree in trees(record).values()) else None,
     )

@@ -82,6 +82,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.arrivals import came_to, came_to_leaves, is_nonzero, is_zero, sent_along
 from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.graph.walks import operation_name
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.naming import called, together
 from backprobe.rules.analysis.tensors.value_origins import extreme_start
@@ -156,7 +157,7 @@ def _lost(record: Record, node: Node) -> list[int]:
 def _finding(record: Record, nodes: list[Node], lost: list[int]) -> Finding:
     index = lookup(record)
     first = nodes[0]
-    kind = first.type.partition("Backward")[0].lower()
+    kind = operation_name(first.type)
     made = [row.tensor for row in record.tensor_nodes if row.node == first.node]
     names = [row.name for tensor in made for row in index.bindings_of[tensor]]
     calls = [row for node in nodes for row in came_to(record, node.node)]

@@ -88,6 +88,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.call_stacks import calls
 from backprobe.rules.analysis.gradients.grad_spans import Span, cleared_above, grad_spans
 from backprobe.rules.analysis.graph.reach import leaves_behind, reaches
 from backprobe.rules.analysis.modules.critics import scored_again
@@ -196,11 +197,13 @@ def _is_used(record: Record, arrival: LeafGrad, tensors: frozenset[int]) -> bool
 def _taken_in(record: Record, mixed: _Mixed) -> tuple[Operation, int] | None:
     """The operation by which the first loss takes in what the leaf made, and that tensor.
 
+    The innermost function that had called `backward` and has such an operation is the place: there it is handed in.
     Nothing that goes in has a leaf of the first optimizer behind it, and what comes out has: a critic, given a sample
     of the generator. A generator's loss that goes through the critic has none such.
     """
     span, update, _after = mixed
     index, call = lookup(record), span.filled.call
+    found: list[tuple[Operation, int]] = []
     for row in record.operations if call is not None else ():
         made = index.node_of.get(row.tensor) if row.tensor is not None else None
         if made is None or call is None or made.node not in reaches(record)[call].met:
@@ -210,8 +213,20 @@ def _taken_in(record: Record, mixed: _Mixed) -> tuple[Operation, int] | None:
         below = {one: leaves_behind(record, index.node_of[one].node) for one in row.operands if one in index.node_of}
         given = [one for one, leaves in below.items() if span.tensor in leaves]
         if given and not any(leaves & update.tensors for leaves in below.values()):
-            return row, given[0]
-    return None
+            found.append((row, given[0]))
+    functions = [] if call is None else _functions_around(record, call)
+    inside = [(index.sites[row.statement].function, row, given) for row, given in found]
+    common = ((row, given) for one in functions for function, row, given in inside if function == one)
+    return next(common, found[0] if found else None)
+
+
+def _functions_around(record: Record, call: int) -> list[str]:
+    """The functions that were running at a backward call, the innermost first."""
+    index = lookup(record)
+    moment, own = index.moments.get(index.calls[call].moment_before), index.calls[call].site
+    callers = () if moment is None or moment.stack is None else calls(record, moment.stack)
+    first = [] if own is None else [index.sites[own].function]
+    return first + [site.function for site in callers]
 
 
 def _detached(record: Record, row: Operation, tensor: int) -> Iterator[Fix]:
@@ -236,7 +251,8 @@ def _entering(record: Record, found: list[_Mixed], row: Operation, tensor: int) 
     span, update, after = found[0]
     own, other = optimizer_name(record, span.updates[0].optimizer), optimizer_name(record, update.optimizer)
     tensors = sorted({one.tensor for one, _update, _after in found})
-    bound = lookup(record).bindings_of[tensor]
+    function = site_of(record, row.statement).function
+    bound = sorted(lookup(record).bindings_of[tensor], key=lambda binding: binding.function == function)
     name = f"`{bound[-1].name}`" if bound else "What is handed in"
     return told(
         record,

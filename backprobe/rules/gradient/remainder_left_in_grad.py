@@ -1,9 +1,9 @@
 """BP270 remainder-left-in-grad: what an epoch leaves over of its last window goes into the first step of the next one.
 
 What it finds:
-    A step under an `if` takes the same number of backward calls each time, but once in each epoch after the first it
-    takes more: those too that the epoch before left over, which were too few for a step of their own. The finding
-    stands at that `if`.
+    A step under an `if`, or behind a `continue`, takes the same number of backward calls each time, but once in each
+    epoch after the first it takes more: those too that the epoch before left over, which were too few for a step of
+    their own. The finding stands at that `if`, else at the step.
 
 Why it matters:
     That step adds more losses than the others, each divided for fewer, with gradients that belong to older weights
@@ -83,7 +83,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.call_stacks import calls
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans, stepped_by
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.scopes import Function
 from backprobe.rules.analysis.source.syntax import number_at, site_of, statement_at, tree_of
@@ -105,6 +107,7 @@ RULE = Rule(
     needs=("grad-life", "optimizer", "backward"),
 )
 
+_LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 LEAST: Final = 2
 """Backward calls for a step, and windows that are too large: once is no pattern."""
 
@@ -152,8 +155,11 @@ def _clips(record: Record) -> frozenset[int]:
 
 
 def _condition(record: Record, span: Span) -> int | None:
-    """The innermost `if` around the step, which stands in the loop of the backward call; None if there is none."""
-    step, call = span.updates[0].site, span.filled.site
+    """Return the innermost `if` around the step, else the step itself if the backward call stands in the same loop.
+
+    None: another loop makes the backward calls of a step, so that a larger window can be meant.
+    """
+    step, call = _where_it_is_called(record, span), span.filled.site
     if step is None or call is None:
         return None
     node, tree = statement_at(record, step), tree_of(record, site_of(record, step))
@@ -162,9 +168,31 @@ def _condition(record: Record, span: Span) -> int | None:
     for above in tree.ancestors(node):
         if isinstance(above, ast.If):
             return number_at(record, above) or step
-        if isinstance(above, ast.For | ast.AsyncFor | ast.While | Function):
+        if isinstance(above, _LOOPS):
+            return step if above is _loop_around(record, call) else None
+        if isinstance(above, Function):
             return None
     return None
+
+
+def _where_it_is_called(record: Record, span: Span) -> int | None:
+    """Return the statement of the step; in the backward call's function the one that led to it, if a method steps."""
+    step, call, sites = span.updates[0].site, span.filled.site, lookup(record).sites
+    moment = lookup(record).moments.get(span.updates[0].moment)
+    if step is None or call is None or moment is None or moment.stack is None:
+        return step
+    if sites[step].function == sites[call].function:
+        return step
+    led = (site.site for site in calls(record, moment.stack) if site.function == sites[call].function)
+    return next(led, step)
+
+
+def _loop_around(record: Record, site: int) -> ast.AST | None:
+    """Return the innermost loop around a statement; None: there is none in its function."""
+    node, tree = statement_at(record, site), tree_of(record, site_of(record, site))
+    around = () if node is None or tree is None else tree.ancestors(node)
+    found = next((above for above in around if isinstance(above, (*_LOOPS, Function))), None)
+    return found if isinstance(found, _LOOPS) else None
 
 
 def _finding(record: Record, optimizer: Optimizer, spans: tuple[Span, ...], larger: list[Span], site: int) -> Finding:

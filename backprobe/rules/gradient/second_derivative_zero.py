@@ -63,6 +63,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.calls.calling_statements import statement_calling
 from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.graph.walks import operation_name
 from backprobe.rules.analysis.modules.module_outputs import innermost_call
 from backprobe.rules.analysis.modules.module_sites import modules_by_number
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -161,7 +162,7 @@ def _chosen_at(record: Record, bend: Node) -> _Place | None:
     if module is not None and not module.user_code:
         places = [(source, part) for source in trees(record) for part in _naming(record, source, {module.cls})]
     else:
-        kind = bend.type.partition("Backward")[0].lower()
+        kind = operation_name(bend.type)
         node, source = statement_at(record, bend.site), None if bend.site is None else site_of(record, bend.site).source
         places = [] if source is None else [(source, one) for one in _naming(record, source, {kind}, node)]
     scopes = {(source, scope_of(trees(record)[source], part)) for source, part in places}
@@ -185,7 +186,7 @@ def _finding(record: Record, site: int, calls: list[BackwardCall], bend: Node) -
     row = site_of(record, site)
     name = row.targets[0] if row.targets else "this second derivative"
     by = next((one.name for one in calls[0].inputs or () if one.name), "the input")
-    kind = bend.type.partition("Backward")[0].lower()
+    kind = operation_name(bend.type)
     times = "its only call" if len(calls) == 1 else f"all {len(calls)} calls"
     place = _chosen_at(record, bend)
     return told(

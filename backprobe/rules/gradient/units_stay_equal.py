@@ -77,6 +77,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.tensors.value_origins import written_last
@@ -112,7 +113,7 @@ def check(record: Record) -> Iterator[Finding]:
     layers = [row for row in record.modules if _weight(record, row) is not None]
     for one, behind in pairwise(layers):
         weight, following = _weight(record, one), _weight(record, behind)
-        if weight is None or following is None or _root(record, weight) != _root(record, following):
+        if weight is None or following is None or not _is_followed(record, (one, weight), (behind, following)):
             continue
         numbers = _number(record, weight), _number(record, following)
         if numbers[0] is None or numbers == (0.0, 0.0) or not _fits(record, weight, following):
@@ -132,6 +133,15 @@ def _weight(record: Record, module: Module) -> int | None:
     shape = lookup(record).tensors[rows[0]].shape if rows else None
     fits = shape is not None and len(shape) >= 2 and module.cls != "Embedding"
     return rows[0] if rows and fits and rows[0] in in_optimizers(record) else None
+
+
+def _is_followed(record: Record, one: tuple[Module, int], behind: tuple[Module, int]) -> bool:
+    """The two layers belong to one model by their names, or run inside the same call of a module."""
+    if _root(record, one[1]) == _root(record, behind[1]):
+        return True
+    calls = calls_of_modules(record)
+    around, other = ({call.parent for call in calls.get(module.module, ())} for module, _weight in (one, behind))
+    return bool((around & other) - {None})
 
 
 def _root(record: Record, tensor: int) -> str:

@@ -101,7 +101,7 @@ from backprobe.rules.analysis.source.expression_places import expression_of
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.tensors.operation_chains import takers
-from backprobe.rules.analysis.tensors.parents import made_by
+from backprobe.rules.analysis.tensors.parents import made_by, operations_by_number
 from backprobe.rules.analysis.terms.term_sources import trained_by
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import trained
@@ -216,8 +216,19 @@ def _lost(record: Record, node: Node) -> list[int]:
     rows = came_to(record, node.node)
     if not any(is_nonzero(row.grad_output) for row in rows):
         return []
-    behind = leaves_behind(record, node.node) & trained(record)
-    return sorted(behind) if behind <= always_zero(record) else []
+    return sorted(leaves_behind(record, node.node) & trained(record) & always_zero(record))
+
+
+def _turned_round(record: Record, tensor: int) -> int | None:
+    """The statement that adds a detached difference to the flat value `b` itself: `b + (x - b).detach()`."""
+    known = operations_by_number(record)
+    for taker in takers(record).get(tensor, ()):
+        for cut in (known.get(number) for number in taker.inner if taker.function == "+"):
+            inner = () if cut is None or cut.function.rpartition(".")[2] != "detach" else cut.inner
+            rows = (known.get(number) for number in inner)
+            if any(row is not None and row.function == "-" and tensor in row.operands for row in rows):
+                return taker.statement
+    return None
 
 
 def _finding(record: Record, site: int, some: list[tuple[Node, str]]) -> Finding:
@@ -230,20 +241,28 @@ def _finding(record: Record, site: int, some: list[tuple[Node, str]]) -> Finding
     how = "has no derivative by what it draws from" if kind == "normal" else "is flat"
     whom = "it" if len(lost) == 1 else "them"
     calls = dict.fromkeys(row.call for one, _kind in some for row in came_to(record, one.node))
+    turned = next((at for tensor in made if (at := _turned_round(record, tensor)) is not None), None)
+    if turned is not None:
+        advice = f"The detached side is the wrong one: write `x + (torch.{kind}(x) - x).detach()`."
+    elif kind == "normal":
+        advice = "Draw it as `mean + std * torch.randn_like(std)`."
+    else:
+        advice = f"Let the gradient pass straight through, as in `x + (torch.{kind}(x) - x).detach()`."
     return told(
         record,
         RULE,
-        site,
+        site if turned is None else turned,
         (
             f"`{kind}` {how}: the gradient that comes to {result} goes on as zeros.",
             f"Nothing else ever comes to {together(record, lost)}: no step trains {whom}.",
-            "Draw it as `mean + std * torch.randn_like(std)`."
-            if kind == "normal"
-            else f"Let the gradient pass straight through, as in `x + (torch.{kind}(x) - x).detach()`.",
+            advice,
         ),
         binding=names[0] if names else kind,
         moments=[one.first_seen for one, _kind in some],
-        related=[("a gradient came to it in this backward call", index.calls[next(iter(calls))].site)],
+        related=[
+            (f"`{kind}` is taken here", None if turned is None else site),
+            ("a gradient came to it in this backward call", index.calls[next(iter(calls))].site),
+        ],
         evidence={"node": node.type, "leaves_at_zero": lost[:16], "calls": len(calls)},
         tensors=lost,
     )

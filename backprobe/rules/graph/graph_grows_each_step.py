@@ -69,6 +69,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.carried_graphs import Carried, carried_between
+from backprobe.rules.analysis.graph.graph_memory import held_by
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import site_of
@@ -177,7 +178,11 @@ def _finding(record: Record, grown: list[BackwardCall], carried: Carried, at: in
             ("the next step takes it in here", None if at == carried.site else carried.site),
             (f"this backward call {'retains' if retained else 'walks'} the graph", grown[-1].site),
         ),
-        evidence={"nodes": [call.nodes_met for call in grown], "calls": [call.call for call in grown]},
+        evidence={
+            "nodes": [call.nodes_met for call in grown],
+            "calls": [call.call for call in grown],
+            **held_by(record, [carried.tensor]),
+        },
         fixes=[] if edit is None else [Fix(title="Cut the history off", safety="unsafe", edits=(edit,))],
         tensors=[carried.tensor],
         calls=[call.call for call in grown],

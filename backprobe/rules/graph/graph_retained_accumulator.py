@@ -102,6 +102,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
 from backprobe.rules.analysis.graph.detaching_edits import handed_without, is_read_as_tensor, number_of
+from backprobe.rules.analysis.graph.graph_memory import held_by
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     crossing,
@@ -387,6 +388,8 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
         advice = f"Hand in `{ast.unparse(handed.part)}{remedy}`."
         edits = () if handed.beside else (handed_without(record, handed, remedy),)
         fixes = [Fix(title="Hand in the value without its history", safety="safe", edits=edits)] if edits else []
+    tensors = sorted({tensor for _moment, tensor in kept})
+    turns = {"turns": len(kept), "takes_in": [one.name for one in taken[:8]], "walked": False}
     return told(
         record,
         RULE,
@@ -399,7 +402,7 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
             ("it is taken in here", None if handed is None else site.site),
             (f"{what} is made here", lookup(record).tensors[taken[0].tensor].site if taken else None),
         ),
-        evidence={"turns": len(kept), "takes_in": [one.name for one in taken[:8]], "walked": False},
+        evidence=turns | held_by(record, tensors),
         fixes=fixes,
-        tensors=sorted({tensor for _moment, tensor in kept}),
+        tensors=tensors,
     )

@@ -102,6 +102,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
 from backprobe.rules.analysis.graph.detaching_edits import handed_without, number_of
+from backprobe.rules.analysis.graph.graph_memory import held_by
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     MANY,
@@ -119,7 +120,7 @@ from backprobe.rules.analysis.tensors.collected_values import stored
 from backprobe.rules.analysis.terms.tracked_operands import Operand, operands
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
-from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.rule import Level, Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
@@ -145,7 +146,12 @@ def check(record: Record) -> Iterator[Finding]:
         filled = _stored(record, site) if len(turns) >= LEAST or run else None
         has_length = filled is not None and _has_length(record, site, filled[0])
         # what has taken in more than a few, and still has the first one, is not full: it grows with each step
-        if filled is None or _is_emptied(record, site, filled[0]) or (has_length and len(moments) <= MANY):
+        if filled is None or (has_length and len(moments) <= MANY):
+            continue
+        if _is_emptied(record, site, filled[0]):
+            kept = kept_alive(record, site, filled[1], turns) if len(turns) >= LEAST else []
+            if len(kept) >= LEAST and kept[0][0] == turns[0] and not has_length:
+                yield _finding(record, site, filled, kept, level="note")
             continue
         collected = _collected(record, site, filled[1], run)
         if collected and not (has_length and run[0] != moments[0]):
@@ -167,7 +173,20 @@ def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> l
     """What an evaluation collects that neither it nor a training ever walks, if all of it lives to the last turn."""
     taken = taken_unwalked(record, site, value, run)
     died = (lookup(record).tensors[one.tensor].died for _at, found in taken for one in found)
-    return taken if all(moment is None or moment > run[-1] for moment in died) else []
+    is_alive = all(moment is None or moment > run[-1] for moment in died)
+    return taken if is_alive and not _is_chain(record, taken) else []
+
+
+def _is_chain(record: Record, taken: list[tuple[int, list[Operand]]]) -> bool:
+    """Each was computed from the one before it: the last one's graph holds all, and the container adds nothing."""
+    bound = lookup(record).bindings_of
+    before: set[int] | None = None
+    for _moment, found in taken:
+        parents = {tensor for operand in found for row in bound[operand.tensor] for tensor in row.parents}
+        if before is not None and before.isdisjoint(parents):
+            return False
+        before = {operand.tensor for operand in found}
+    return True
 
 
 def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:
@@ -246,12 +265,14 @@ def _finding(
     kept: list[tuple[int, list[Operand]]],
     *,
     is_walked: bool = False,
+    level: Level | None = None,
 ) -> Finding:
     """What a statement keeps.
 
     Args:
         stored: The container, and what is put in.
         is_walked: The step's own backward call comes after it and needs the history: no edit is offered.
+        level: A note, where the program takes things out again in a place that did not come to it.
     """
     container = ast.unparse(stored[0])
     taken = _all_taken(record, site, stored[1], *kept[0])
@@ -264,6 +285,8 @@ def _finding(
     first = taken[0] if brought is None else brought[0]
     if handed is not None:
         name, instead = first.name, f"`{handed.text}.detach()`"
+    tensors = sorted({one.tensor for _moment, found in kept for one in found})
+    turns = {"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": is_walked}
     return told(
         record,
         RULE,
@@ -282,7 +305,7 @@ def _finding(
             ("it is stored here", None if handed is None else site.site),
             (f"`{name}` is made here", lookup(record).tensors[first.tensor].site),
         ),
-        evidence={"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": is_walked},
+        evidence=turns | held_by(record, tensors),
         fixes=[
             Fix(title="Store the value without its history", safety="safe", edits=edits)
             if whole and not is_walked and handed is None
@@ -294,7 +317,8 @@ def _finding(
             if handed is not None and not handed.beside
             else Fix(title="Put the value in without its history", safety="manual")
         ],
-        tensors=sorted({one.tensor for _moment, found in kept for one in found}),
+        tensors=tensors,
+        level=level,
     )
 
 

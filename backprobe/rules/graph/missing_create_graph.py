@@ -125,12 +125,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.differing_callers import argument_behind, call_of_function, differing_caller
 from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of, lost_with
 from backprobe.rules.analysis.graph.reach import between, reaches
 from backprobe.rules.analysis.graph.roots import raised_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import dotted, goes_in, summands
-from backprobe.rules.analysis.source.expressions import keyword, with_keyword
+from backprobe.rules.analysis.source.expressions import keyword, replacement, with_keyword
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import is_same_statement, region_in, site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
@@ -530,14 +531,25 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
     if node is not None:
         edit = with_keyword(record, site, node, "create_graph", "True")
         fixes = (Fix(title="Record the history of the gradient", safety="safe", edits=(edit,)),)
+    related = (Related(message=f"`{name}` {what}", location=location(record, use.site)),)
+    shown, advice = location(record, site.site, region), "Give this call `create_graph=True`"
+    caller = differing_caller(record, call)
+    if caller is not None:
+        related = (Related(message="the gradient is taken here", location=shown), *related)
+        asked = call_of_function(record, caller, site.function)
+        shown = location(record, caller.site, None if asked is None else region_in(record, caller.source, asked))
+        advice = (
+            f"Other calls of `{site.function.rpartition('.')[2]}` ask for `create_graph=True`: let this one ask too"
+        )
+        fixes = _fixes_of_caller(record, site, node, caller, asked) or fixes
     return Finding(
         rule=rule_name(RULE),
         level=use.level,
         confidence=RULE.confidence,
         message=f"`{name}` comes from `autograd.grad` without `create_graph=True`, and {fate}.\n"
-        f"{effect}\nGive this call `create_graph=True`; if a constant is meant, say so with `.detach()`.",
-        location=location(record, site.site, region),
-        related=(Related(message=f"`{name}` {what}", location=location(record, use.site)),),
+        f"{effect}\n{advice}; if a constant is meant, say so with `.detach()`.",
+        location=shown,
+        related=related,
         evidence={
             "binding": name,
             "call": call.call,
@@ -552,6 +564,18 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
             facts=(("call", call.call), *(("tensor", leaf) for leaf in use.leaves)), moment=call.moment_before
         ),
     )
+
+
+def _fixes_of_caller(
+    record: Record, site: Site, node: ast.Call | None, caller: Site, asked: ast.Call | None
+) -> tuple[Fix, ...]:
+    """`True` in place of the argument that a caller hands on as `create_graph`."""
+    flag = None if node is None else keyword(node, "create_graph")
+    given = None if flag is None or asked is None else argument_behind(record, site, flag.value, asked)
+    if not isinstance(given, ast.Constant) or given.value is not False:
+        return ()
+    edit = replacement(record, caller, region_in(record, caller.source, given), "True")
+    return (Fix(title="Record the history of the gradient", safety="safe", edits=(edit,)),)
 
 
 def _grad_call(record: Record, site: Site) -> ast.Call | None:

@@ -1,12 +1,14 @@
 """BP909 unknown-suppression: a comment names a rule that does not exist, or names none.
 
 What it finds:
-    A `# backprobe: ignore` without brackets, or with a name in its brackets that no rule has.
+    A `# backprobe: ignore` without brackets, with a name in its brackets that no rule has, or with more names than are
+    read.
 
 Why it matters:
     It hides nothing, though its author thinks it does.
 
 Blind spots:
+    After 1,000 findings about comments the rest of the comments is not looked at.
     The rules of a plug-in that is not installed here are unknown, too.
 """
 
@@ -44,6 +46,12 @@ def named(name: str, place: Location) -> Finding | None:
 def without_brackets(place: Location) -> Finding:
     """The finding for a comment that names no rule."""
     said = "This comment names no rule, so it hides nothing. Write `# backprobe: ignore[NAME] -- reason`."
+    return _finding(said, "", place)
+
+
+def too_many(most: int, place: Location) -> Finding:
+    """The finding for a comment that names more than `most` rules."""
+    said = f"This comment names more than {most} rules. The rest is not read and hides nothing."
     return _finding(said, "", place)
 
 

@@ -266,7 +266,7 @@ def _is_taken_in_training(record: Record, site: int) -> bool:
     calls = {statement_at(record, call.site) for call in record.backward_calls}
     for loop in tree.ancestors(node):
         if isinstance(loop, ast.For) and changed in set(target_names(loop.target)):
-            return any(part in calls for part in ast.walk(loop))
+            return any(part in calls for inner in loop.body for part in ast.walk(inner))
     return False
 
 

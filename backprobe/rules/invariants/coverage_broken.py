@@ -3,8 +3,10 @@
 What it finds:
     Each trained parameter should be in one optimizer that steps, get gradients, and change. The finding names the
     first place where that is not so and no rule explains it: a parameter group that is frozen, a parameter that no
-    backward call reaches or whose gradient is always zero, one with gradients that no optimizer holds, one that steps
-    leave as it is, an optimizer that never steps, or a schedule of such an optimizer.
+    backward call reaches or whose gradient is always zero, the hook that makes it so, the statement that replaces a
+    loss made of it, one with gradients that no optimizer holds, one that steps leave as it is, an optimizer that never
+    steps, or a schedule of such an optimizer. It also names a statement that sets elements of a gradient to zero in
+    each step, where the optimizer's weight decay changes those elements.
 
 Why it matters:
     Nothing raises, and a part of the model keeps its initial values.
@@ -18,29 +20,28 @@ Example:
     from torch import nn
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    for parameter in model[0].parameters():
+        parameter.register_hook(lambda gradient: 0 * gradient)  # <- here
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    stale = torch.optim.SGD(model.parameters(), lr=0.1)
-    schedule = torch.optim.lr_scheduler.LinearLR(stale)
     for _ in range(4):
         optimizer.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         optimizer.step()
-        schedule.step()  # <- here
 
 Use instead:
     import torch
     from torch import nn
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    for parameter in model[0].parameters():
+        parameter.register_hook(lambda gradient: 0.1 * gradient)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer)
     for _ in range(4):
         optimizer.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         optimizer.step()
-        schedule.step()
 
 Near miss: a frozen encoder that no optimizer holds
     import torch
@@ -71,6 +72,10 @@ from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.invariants.coverage_breaches import coverage_breaches
 from backprobe.rules.analysis.invariants.coverage_facts import Kind, steps
+from backprobe.rules.analysis.invariants.replaced_values import replaced_values
+from backprobe.rules.analysis.invariants.zeroed_gradients import zeroed_elements
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -104,6 +109,13 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "The optimizer holds `{name}`, and no backward call reaches it: its way to the loss ends here.",
         "Keep the values tracked from `{name}` to the loss.",
     ),
+    "overwritten": (
+        (
+            "`{variable}` is assigned {times} times in a step, and only its last value reaches the loss: "
+            "`{name}` gets no gradient."
+        ),
+        "Add the values up, as `{variable} = {variable} + ...` does, or call `backward()` for each.",
+    ),
     "not-held": (
         "`{name}` gets gradients in several steps, and no optimizer that steps holds it.",
         "Pass it to the optimizer, or set `requires_grad_(False)`.",
@@ -112,9 +124,24 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "Steps leave `{name}` exactly as it was, though its gradient is not zero.",
         "Check the learning rate that the optimizer has after this statement.",
     ),
+    "not-written": (
+        "Each step leaves `{name}` exactly as it was, though its gradient is not zero and its learning rate above 0.",
+        "Let `step` write into the parameter itself, as `p.sub_(...)` does; in half precision keep it in float32.",
+    ),
     "zero-gradient": (
         "The gradient of `{name}` is zero in every element at every step: nothing passes through this operation.",
         "Check the values that the operation gets, and the initial values of the parameters behind it.",
+    ),
+    "zeroed-by-hook": (
+        "The gradient of `{name}` is zero in every element at every step: it becomes zero at this hook.",
+        "Return nothing from the hook, or the gradient that it should hand on.",
+    ),
+    "zeroed-and-decayed": (
+        (
+            "{zeros} of the {counted} elements of this gradient of `{name}` are zero at each of {steps} steps, and "
+            "`{optimizer}` changes them all the same: its weight decay acts on each element."
+        ),
+        "Put `{name}` in a group with `weight_decay=0`, or restore those elements after each step.",
     ),
     "never-stepped": (
         "This backward call brings gradients to `{name}`, and the optimizer that holds it never steps.",
@@ -144,8 +171,18 @@ def check(record: Record) -> Iterator[Finding]:
     names = parameters(record)
     for breach in coverage_breaches(record):
         first = breach.tensors[0] if breach.tensors else None
-        name = "" if first is None else names.get(first) or f"tensor {first}"
-        seen, advice = (line.format(name=name) for line in _WORDS[breach.kind])
+        name = "" if first is None else names.get(first) or _first_name(record, first)
+        replaced = replaced_values(record).get(breach.site)
+        optimizer = next((row for row in record.optimizers if row.optimizer == breach.optimizer), None)
+        counts = (0, 0, 0) if optimizer is None or first is None else zeroed_elements(record, first, optimizer)
+        facts = {
+            "name": name,
+            "variable": "" if replaced is None else replaced.name,
+            "times": 0 if replaced is None else replaced.times,
+            "optimizer": optimizer_name(record, breach.optimizer),
+            **dict(zip(("zeros", "counted", "steps"), counts, strict=True)),
+        }
+        seen, advice = (line.format(**facts) for line in _WORDS[breach.kind])
         counted = f"{len(breach.tensors)} parameters are concerned." if len(breach.tensors) > 1 else ""
         yield told(
             record,
@@ -158,6 +195,11 @@ def check(record: Record) -> Iterator[Finding]:
             optimizers=[] if breach.optimizer is None else [breach.optimizer],
             evidence={"breach": breach.kind, "parameters": len(breach.tensors)},
         )
+
+
+def _first_name(record: Record, tensor: int) -> str:
+    bound = lookup(record).bindings_of[tensor]
+    return bound[0].name if bound else f"tensor {tensor}"
 
 
 def measure_coverage(record: Record) -> Coverage:

@@ -15,24 +15,21 @@ Example:
     import torch
 
     weights = [torch.ones(3, requires_grad=True) * 0.5 for _ in range(2)]
-    for _ in range(3):
-        sum((w * w).sum() for w in weights).backward(retain_graph=True)
-        for w in weights:
-            gradient = w.grad  # <- here
-            if gradient is not None:
-                w.data -= 0.1 * gradient
+    sum((w * w).sum() for w in weights).backward()
+    for w in weights:
+        gradient = w.grad  # <- here
+        if gradient is not None:
+            w.data -= 0.1 * gradient
 
 Use instead:
     import torch
 
     weights = [torch.full((3,), 0.5, requires_grad=True) for _ in range(2)]
-    for _ in range(3):
-        sum((w * w).sum() for w in weights).backward()
-        for w in weights:
-            gradient = w.grad
-            if gradient is not None:
-                w.data -= 0.1 * gradient
-                w.grad = None
+    sum((w * w).sum() for w in weights).backward()
+    for w in weights:
+        gradient = w.grad
+        if gradient is not None:
+            w.data -= 0.1 * gradient
 
 Near miss: a result that retains its gradient
     import torch

@@ -111,6 +111,10 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "The gradient of `{name}` that a step uses contains what this call added for another optimizer's step.",
         "Clear the gradients of `{name}` before the backward call of its own loss.",
     ),
+    "other-loss-before-step": (
+        "This call adds another optimizer's loss to the gradient of `{name}` before the step on it.",
+        "Step the optimizer of `{name}` before this call, or hand its output in with `.detach()`.",
+    ),
     "added-after-clip": (
         "Gradients of `{name}` are clipped here, and a later backward call adds to them before the step.",
         "Clip once, after the last backward call before the step.",

@@ -89,6 +89,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.graph_memory import closure_of_holder, held_by
 from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.invariants.retained_generations import retained_generations, turn_ends
 from backprobe.rules.framework.finding_builder import told
@@ -116,8 +117,10 @@ def check(record: Record) -> Iterator[Finding]:
     kept = retained_generations(record)
     if kept is None:
         return
-    moments = turn_ends(record)
-    for site in kept.sites:
+    moments, held = turn_ends(record), held_by(record, kept.tensors)
+    keeper = f"`{held['held_by']}` keeps one of them. " if held else ""
+    closure = closure_of_holder(record, held.get("held_by", ""))
+    for site in kept.sites if closure is None else (closure,):
         yield told(
             record,
             RULE,
@@ -125,15 +128,18 @@ def check(record: Record) -> Iterator[Finding]:
             (
                 f"Graphs of {kept.generations} training steps are alive at once: "
                 + ("a value made here carries them on." if kept.is_carried else "values from here hold them."),
-                "Their nodes and named values stay, though what they saved is freed."
-                if kept.is_freed
-                else "Memory grows with every step.",
+                keeper
+                + (
+                    "Their nodes and named values stay, though what they saved is freed."
+                    if kept.is_freed
+                    else "Memory grows with every step."
+                ),
                 "Keep numbers, texts or detached values: `.item()`, `str(error)`, `.detach()`.",
             ),
             binding="",
             moments=moments,
             tensors=kept.tensors,
-            evidence={"breach": "carried" if kept.is_carried else "kept", "generations": kept.generations},
+            evidence={"breach": "carried" if kept.is_carried else "kept", "generations": kept.generations, **held},
         )
 
 

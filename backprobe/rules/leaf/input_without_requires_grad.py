@@ -55,9 +55,9 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_use import is_only_tested
+from backprobe.rules.analysis.gradients.grad_use import is_guarding, is_only_tested
 from backprobe.rules.analysis.graph.cuts import derived_from
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called
@@ -65,7 +65,7 @@ from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_at
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
-from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.rule import Level, Rule
 
 if TYPE_CHECKING:
     from backprobe.record import GradRead, Record
@@ -82,10 +82,15 @@ RULE = Rule(
 )
 
 
+LEAST: Final = 2
+"""Reads behind a test that find None: once may be the first turn."""
+
+
 def check(record: Record) -> Iterator[Finding]:
     """One finding per read."""
     for read in record.grad_reads:
-        if not read.was_none or is_only_tested(record, read):
+        is_tested = is_only_tested(record, read)
+        if not read.was_none or (is_tested and not (_is_always_none(record, read) and is_guarding(record, read))):
             continue
         state = state_at(record, read.tensor, read.moment)
         row = lookup(record).tensors[read.tensor]
@@ -93,7 +98,13 @@ def check(record: Record) -> Iterator[Finding]:
         if state is None or not state.is_leaf or state.requires_grad or not plain or _was_required(record, read):
             continue
         if _went_into(record, read):
-            yield _finding(record, read)
+            yield _finding(record, read, level="note" if is_tested else None)
+
+
+def _is_always_none(record: Record, read: GradRead) -> bool:
+    """The place of a read finds nothing else, several times."""
+    reads = [other for other in record.grad_reads if other.site == read.site]
+    return len(reads) >= LEAST and all(other.was_none for other in reads)
 
 
 def _was_required(record: Record, read: GradRead) -> bool:
@@ -112,7 +123,7 @@ def _went_into(record: Record, read: GradRead) -> bool:
     )
 
 
-def _finding(record: Record, read: GradRead) -> Finding:
+def _finding(record: Record, read: GradRead, *, level: Level | None) -> Finding:
     read_as = site_of(record, read.site).reads
     name = read_as[0] if read_as else called(record, read.tensor)
     return told(
@@ -129,5 +140,5 @@ def _finding(record: Record, read: GradRead) -> Finding:
         related=((f"`{name}` is made here", lookup(record).tensors[read.tensor].site),),
         evidence={"tensor": read.tensor, "requires_grad": False, "is_leaf": True, "grad": None},
         tensors=[read.tensor],
-        level=level_at(record, read.site),
+        level=level or level_at(record, read.site),
     )

@@ -179,6 +179,9 @@ def _finding(record: Record, raised: Raised, surfaced: Site) -> Finding:
         if (held := tensor_named(record, one, surfaced, moment)) is not None and is_computed(record, held, moment)
     ]
     stored = None if itself else _stored(record, owners, moment)
+    if stored is not None and stored.site.kind == "enter":  # it was handed in, and the function's first line is not it
+        name, stored = stored.name, None
+        itself = [name]
     name = itself[0] if itself else "a tensor in it" if stored is None else stored.name
     shown = f"`{name}`" if itself or stored is not None else name
     return told(

@@ -2,7 +2,8 @@
 
 What it finds:
     A program reads `.grad` of a tensor that is not a leaf and was not told to retain its gradient. What it reads is
-    None. The finding stands at the statement that made the tensor: a copy by `.to()`, a view, arithmetic.
+    None. The finding stands at the statement that made the tensor: a copy by `.to()`, a view, arithmetic. Where the
+    program passes over the None, `if g is None: continue`, and never finds anything else there, it stands at the read.
 
 Why it matters:
     The gradient was computed and went on to the leaves. Code that tests for None skips its work in silence; other code
@@ -65,6 +66,17 @@ Near miss: the None is only tested for
     if hidden.grad is not None:
         print("kept")
 
+Near miss: a test that passes over results and lets leaves through
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        hidden = w * 2
+        hidden.sum().backward()
+        for tensor in (w, hidden):
+            if tensor.grad is not None:
+                print(tensor.grad.norm())
+
 Near miss: the gradient is returned
     import torch
 
@@ -92,17 +104,20 @@ Source:
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_use import is_only_tested
+from backprobe.rules.analysis.gradients.grad_use import is_guarding, is_only_tested
 from backprobe.rules.analysis.graph.reach import arrived_at
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion, keyword, line_after, outermost, without_keyword
+from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_at
 from backprobe.rules.analysis.training.steps import state_at, training_step_of
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
+from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
 
@@ -119,19 +134,35 @@ RULE = Rule(
     needs=("grad-read", "snapshot", "backward", "site"),
 )
 
+LEAST: Final = 2
+"""Backward calls after which a test found None: once may be a trial."""
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per read of a gradient that autograd passed on."""
+    tested: defaultdict[int, list[tuple[GradRead, BackwardCall]]] = defaultdict(list)
     for read in record.grad_reads:
-        state = state_at(record, read.tensor, read.moment)
         made = lookup(record).tensors[read.tensor].site
-        if not read.was_none or is_only_tested(record, read) or state is None or made is None:
+        call = _passed_through(record, read) if made is not None and _stores_nothing(record, read) else None
+        if call is None or made is None:
             continue
-        if state.is_leaf or state.retains_grad or _asks_is_leaf(record, site_of(record, read.site)):
-            continue
-        call = _passed_through(record, read)
-        if call is not None:
+        if is_only_tested(record, read):
+            tested[read.site].append((read, call))
+        else:
             yield _finding(record, read, call, site_of(record, made))
+    for site, reads in tested.items():
+        every = [read for read in record.grad_reads if read.site == site]
+        is_always_none = all(read.was_none for read in every) and len({call.call for _read, call in reads}) >= LEAST
+        if is_always_none and is_guarding(record, reads[0][0]):
+            yield _finding_of_test(record, site, reads)
+
+
+def _stores_nothing(record: Record, read: GradRead) -> bool:
+    """It read None of a tensor that is no leaf and retains no gradient, and does not look at `is_leaf` there."""
+    state = state_at(record, read.tensor, read.moment)
+    if not read.was_none or state is None or state.is_leaf or state.retains_grad:
+        return False
+    return not _asks_is_leaf(record, site_of(record, read.site))
 
 
 def _passed_through(record: Record, read: GradRead) -> BackwardCall | None:
@@ -195,6 +226,31 @@ def _finding(record: Record, read: GradRead, call: BackwardCall, made: Site) -> 
         fixes=tuple(_fixes(record, made, node, value, names)),
         occurrences=Occurrences(first_step=step, last_step=step),
         subject=Subject(facts=(("tensor", read.tensor), ("call", call.call)), moment=read.moment),
+    )
+
+
+def _finding_of_test(record: Record, number: int, reads: list[tuple[GradRead, BackwardCall]]) -> Finding:
+    read, call = reads[0]
+    site = site_of(record, number)
+    name = site.reads[0] if site.reads else called(record, read.tensor)
+    return told(
+        record,
+        RULE,
+        number,
+        (
+            f"`{name}` is not a leaf, so `{name}.grad` is None at each of the {len(reads)} reads here.",
+            "The program passes over it each time: what it would do with the gradient never runs.",
+            "Call `retain_grad()` on the tensor before the backward call, or read the gradient of a leaf.",
+        ),
+        binding=name,
+        moments=[row.moment for row, _call in reads],
+        related=(
+            (f"`{name}` is made here", lookup(record).tensors[read.tensor].site),
+            ("this backward call passed its gradient through", call.site),
+        ),
+        evidence={"is_leaf": False, "retains_grad": False, "grad": None, "reads": len(reads)},
+        tensors=sorted({row.tensor for row, _call in reads})[:16],
+        calls=[call.call],
     )
 
 

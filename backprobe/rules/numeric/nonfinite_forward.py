@@ -66,6 +66,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.tensors.bad_values import bad_since
 from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
 from backprobe.rules.analysis.tensors.births import held_by_reads
@@ -121,6 +122,18 @@ def check(record: Record) -> Iterator[Finding]:
             _advice(record, birth) if mask is None else _MASK,
             at=mask,
             born="NaN comes out here, of what the mask makes `-inf`",
+        )
+
+    for birth in births_of(record, "step"):
+        leaf = lookup(record).tensors[birth.tensor or 0]
+        yield told_birth(
+            record,
+            RULE,
+            birth,
+            f"This step makes {together(record, [leaf.tensor])} {birth.what}: the gradients that it used are finite.",
+            "In float16 an `eps` below 6e-8 is 0: keep the parameters in float32, or give the optimizer a larger `eps`."
+            if leaf.dtype == "float16"
+            else "Check the learning rate and the other options that the optimizer has at this step.",
         )
 
 

@@ -65,6 +65,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.graph.walks import operation_name
 from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
 from backprobe.rules.analysis.tensors.written_masks import infinity_named, masked_at
 from backprobe.rules.framework.rule import Rule
@@ -104,16 +105,15 @@ def check(record: Record) -> Iterator[Finding]:
     for birth in births_of(record, "gradient"):
         kind = "this operation" if birth.node is None else birth.node.type.partition("Backward")[0]
         advice = next((text for name, text in _ADVICE.items() if kind == name), "Keep its input away from the edge.")
+        operation = kind if birth.node is None else f"`{operation_name(birth.node.type)}`"
         what = "an infinite gradient" if birth.what == "inf" else "NaN"
         mask = masked_at(record, birth) if birth.what == "NaN" else None
         if birth.what == "NaN" and (mask is not None or kind in _OF_LOGARITHMS):
             constant = infinity_named(record, birth.site if mask is None else mask)
             mask = mask if constant is None else constant.site
-        first = f"`{name_of(record, birth)}` is finite, and its gradient is not: {kind.lower()} sends {what} here."
+        first = f"`{name_of(record, birth)}` is finite, and its gradient is not: {operation} sends {what} here."
         if mask is not None:
-            first = (
-                f"`-inf` is written here: the gradient of {kind.lower()} turns it into NaN, though the loss is finite."
-            )
+            first = f"`-inf` is written here: the gradient of {operation} turns it into NaN, though the loss is finite."
         yield told_birth(
             record,
             RULE,

@@ -67,6 +67,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.walks import operation_name
 from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
 from backprobe.rules.framework.rule import Rule
 
@@ -88,7 +89,7 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding at most: what comes after the first is its consequence."""
     for birth in births_of(record, "masked"):
-        kind = "an operation" if birth.node is None else f"`{birth.node.type.partition('Backward')[0].lower()}`"
+        kind = "an operation" if birth.node is None else f"`{operation_name(birth.node.type)}`"
         masked = name_of(record, birth)
         apart = birth.node is not None and birth.node.site not in (None, birth.site)
         yield told_birth(

@@ -139,7 +139,9 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per backward statement whose gradients vanish on their way."""
     found: dict[int, list[tuple[BackwardCall, list[tuple[int, float]]]]] = {}
     for call in record.backward_calls:
-        ratios = relative_gradients(record).get(call.call, [])
+        stepped = _stepped_after(record, call)
+        every = relative_gradients(record).get(call.call, [])
+        ratios = every if stepped is None else [row for row in every if row[0] in stepped]
         if call.site is not None and _vanishes(ratios):
             found.setdefault(call.site, []).append((call, ratios))
     for rows in found.values():
@@ -148,6 +150,21 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         start = small_start(record, [leaf for leaf, _ratio in rows[0][1]], _first_backward(record), _LEAST)
         yield _finding(record, rows, *(where if start is None else (start, None, "")), is_start=start is not None)
+
+
+def _stepped_after(record: Record, call: BackwardCall) -> frozenset[int] | None:
+    """Return what the next steps after a backward call change, up to the call behind them; None: nothing steps.
+
+    Another network that the loss passes through has a scale of its own, and so has an input that wants a gradient.
+    """
+    steps = [row for row in record.optimizer_events if row.kind == "step" and row.moment > call.moment_before]
+    if not steps:
+        return None
+    end = next((row.moment_before for row in record.backward_calls if row.moment_before > steps[0].moment), None)
+    numbers = {row.optimizer for row in steps if end is None or row.moment < end}
+    return frozenset(
+        row.tensor for optimizer in record.optimizers if optimizer.optimizer in numbers for row in optimizer.tensors
+    )
 
 
 def _first_backward(record: Record) -> int:

@@ -1,12 +1,13 @@
-"""BP870 classes-scrambled-by-view: scores of shape (batch, classes, places) are cut into rows without a permute.
+"""BP870 classes-scrambled-by-view: scores are cut into rows in another order than their targets.
 
 What it finds:
     A `view` or `reshape` gives one row of scores for each target, and its input has the classes in dimension 1: the
-    targets, before they were flattened, have its shape without that dimension. A loss takes in both.
+    targets, before they were flattened, have its shape without that dimension. A loss takes in both. Or the classes are
+    last, and the two dimensions before them are those of the targets in the other order: time first, and batch first.
 
 Why it matters:
-    A row then holds the scores of one class at neighbouring places, not those of all classes at one place. The shapes
-    fit, the loss falls a little, and what is learned is noise.
+    A row then belongs to another place than its target, or it holds the scores of one class at neighbouring places, not
+    those of all classes at one place. The shapes fit, the loss falls a little, and what is learned is noise.
 
 What PyTorch does:
     `view` and `reshape` take the elements in their order in memory, the last dimension first; they move no dimension.
@@ -53,8 +54,22 @@ Near miss: the classes are the last dimension
         loss.backward()
         optimizer.step()
 
+Near miss: the targets are transposed too
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 5)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        words, tags = torch.randn(7, 4, 6), torch.randint(0, 5, (4, 7))
+        loss = nn.functional.cross_entropy(net(words).flatten(0, 1), tags.t().flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
-    Targets that the program holds flattened from the start, and rows that are picked before the loss.
+    As many places in a row as rows in the batch. Targets that the program holds flattened from the start, and rows that
+    are picked before the loss.
 
 Source:
     torch.Tensor.view and torch.nn.CrossEntropyLoss in PyTorch's documentation; observed with torch 2.13.
@@ -101,28 +116,47 @@ _LEAST: Final = 3
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement."""
     found: dict[int, list[Operation]] = {}
+    turned: dict[int, list[Operation]] = {}
     for row in record.operations:
-        is_rows = _name(row) in _FLATTENS and row.requires_grad and len(row.shape or ()) == _MATRIX
-        if is_rows and any(_is_scrambled(record, row, taker) for taker in takers(record, row)):
-            found.setdefault(row.statement, []).append(row)
+        if _name(row) in _FLATTENS and row.requires_grad and len(row.shape or ()) == _MATRIX:
+            targets = [target for taker in takers(record, row) for target in _targets(record, row, taker)]
+            if any(_is_scrambled(record, row, target) for target in targets):
+                found.setdefault(row.statement, []).append(row)
+            elif any(_is_turned(record, row, target) for target in targets):
+                turned.setdefault(row.statement, []).append(row)
     for site, rows in found.items():
         yield _finding(record, site, rows)
+    for site, rows in turned.items():
+        yield _finding_of_turned(record, site, rows)
 
 
 def _name(row: Operation) -> str:
     return row.function.rpartition(".")[2]
 
 
-def _is_scrambled(record: Record, row: Operation, taker: Operation) -> bool:
-    """It takes in the rows, and one target for each, which were places of a batch."""
-    scores, (rows, classes) = _source_shape(record, row), row.shape or (0, 0)
+def _is_scrambled(record: Record, row: Operation, targets: tuple[int, ...]) -> bool:
+    """The scores have their classes in dimension 1, and the targets their other dimensions."""
+    scores, classes = _source_shape(record, row), (row.shape or (0, 0))[1]
     if scores is None or len(scores) < _LEAST or scores[1] != classes or scores[-1] == classes:
         return False
     places = (scores[0], *scores[2:])
-    known = operations_by_number(record)
-    targets = [_targets_of(record, one, rows) for one in taker.operands]
-    targets += [_flattened(record, known[one], rows) for one in taker.inner if one in known]
-    return places in targets and places != tuple(scores[:-1])
+    return places == targets and places != tuple(scores[:-1])
+
+
+def _is_turned(record: Record, row: Operation, targets: tuple[int, ...]) -> bool:
+    """The scores have their classes last, and the targets the two dimensions before them in the other order."""
+    scores, classes = _source_shape(record, row), (row.shape or (0, 0))[1]
+    if scores is None or len(scores) != _LEAST or scores[-1] != classes:
+        return False
+    return targets == (scores[1], scores[0]) and scores[0] != scores[1]
+
+
+def _targets(record: Record, row: Operation, taker: Operation) -> list[tuple[int, ...]]:
+    """The shapes, before they were flattened, of the targets that something takes in with the rows, one for each."""
+    rows, known = (row.shape or (0,))[0], operations_by_number(record)
+    found = [_targets_of(record, operand, rows) for operand in taker.operands]
+    found += [_flattened(record, known[call], rows) for call in taker.inner if call in known]
+    return [one for one in found if one is not None]
 
 
 def _targets_of(record: Record, tensor: int, rows: int) -> tuple[int, ...] | None:
@@ -171,4 +205,24 @@ def _finding(record: Record, site: int, rows: list[Operation]) -> Finding:
         moments=[one.moment or 0 for one in rows],
         region=None if node is None else region_in(record, row.source, node),
         evidence={"shape": [*scores], "classes": classes, "calls": len(rows)},
+    )
+
+
+def _finding_of_turned(record: Record, site: int, rows: list[Operation]) -> Finding:
+    first, row = rows[0], site_of(record, site)
+    scores = _source_shape(record, first) or (0, 0)
+    node = expression_of(record, first)
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"Scores of shape {scores} and targets of shape ({scores[1]}, {scores[0]}) are both cut into rows.",
+            "They lie in memory in another order: a row of scores meets the target of another place.",
+            "Transpose the scores first: `transpose(0, 1)`.",
+        ),
+        binding=row.targets[0] if row.targets else "scores",
+        moments=[row.moment or 0 for row in rows],
+        region=None if node is None else region_in(record, row.source, node),
+        evidence={"shape": [*scores], "calls": len(rows)},
     )

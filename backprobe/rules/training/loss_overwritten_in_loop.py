@@ -83,13 +83,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.invariants.replaced_values import tracked_bindings, turn_of
 from backprobe.rules.analysis.source.expressions import insertion
 from backprobe.rules.analysis.source.syntax import Tree, method_called, region_in, statement, tree_of
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
-from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record, Site
@@ -118,21 +117,12 @@ def check(record: Record) -> Iterator[Finding]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if not isinstance(node, ast.Assign) or not isinstance(target, _HOLDS):
             continue
-        tree, rows, name = tree_of(record, site), _tracked(record).get(site.site, []), ast.unparse(target)
+        tree, rows, name = tree_of(record, site), tracked_bindings(record).get(site.site, []), ast.unparse(target)
         if name not in roots and not any(row.tensor in walked for row in rows):
             continue  # a helper that returns it gives the root another name
-        if tree is not None and len(rows) > len(record.backward_calls) and _is_replaced(tree, node, name):
+        turns = len({turn_of(record, row) for row in rows})
+        if tree is not None and len(rows) > turns and _is_replaced(tree, node, name):
             yield _finding(record, site, node, name, rows)
-
-
-@table
-def _tracked(record: Record) -> dict[int, list[Binding]]:
-    """The bindings to tensors that have a graph, by statement."""
-    found: dict[int, list[Binding]] = {}
-    for row in record.bindings:
-        if row.tensor in lookup(record).node_of:
-            found.setdefault(row.site, []).append(row)
-    return found
 
 
 def _is_replaced(tree: Tree, node: ast.Assign, name: str) -> bool:
@@ -204,7 +194,7 @@ def _is_zero(value: ast.expr | None) -> bool:
 def _finding(record: Record, site: Site, node: ast.Assign, name: str, rows: list[Binding]) -> Finding:
     value = region_in(record, site.source, node.value)
     edit = insertion(record, site, value.start_line, value.start_col, f"{name} + ")
-    turns = round(len(rows) / max(len(record.backward_calls), 1))
+    turns = round(len(rows) / len({turn_of(record, row) for row in rows}))
     return told(
         record,
         RULE,

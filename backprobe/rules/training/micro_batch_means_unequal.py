@@ -77,7 +77,7 @@ Near miss: two tasks
         optimizer.step()
 
 Blind spots:
-    Of more than 64 targets only their number is known, not how many are ignored.
+    Of more than 64 targets it is only known how many are ignored if these are marked by 0, or if there are none.
 
 Source:
     "Fixing gradient accumulation", Hugging Face (2024). 1.5 in every step: batches of samples differ in the last only.
@@ -101,6 +101,7 @@ from backprobe.rules.analysis.losses.loss_calls import (
     region_of_call,
     shape_of,
     tensor_given,
+    values_of,
     written,
 )
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -157,8 +158,10 @@ def check(record: Record) -> Iterator[Finding]:
                 if event.kind == "step" and event.optimizer == optimizer.optimizer
             ]  # fmt: skip
             windows = _windows(parts, steps)
-            if len(windows) >= LEAST and all(_is_uneven(window) for window in windows):
-                yield _finding(record, site, optimizer.optimizer, windows)
+            uneven = [window for window in windows if _is_uneven(window)]
+            is_often = len(uneven) >= LEAST and 2 * len(uneven) > len(windows)
+            if is_often and all(_has_one_factor(window) for window in windows):
+                yield _finding(record, site, optimizer.optimizer, uneven)
                 break
 
 
@@ -172,19 +175,23 @@ def _part(record: Record, call: LossCall) -> _Part | None:
 
 
 def _counted(record: Record, call: LossCall) -> int | None:
-    """The targets that are not ignored; all of them where their values are not kept."""
+    """The targets that are not ignored; None where the values that are kept do not tell how many there are."""
     target = tensor_given(call.call, "target")
     shape = shape_of(record, target)
     if target is None or shape is None or not lookup(record).tensors[target].dtype.startswith("int"):
         return None
-    count = lookup(record).tensors[target].numel
+    given = call.call.arguments.get("ignore_index", IGNORED)
+    ignored = given if type(given) is int else IGNORED
     rows = [row for row in _kept(record).get(target, ()) if row.moment <= call.moment]
-    kept = rows[-1] if rows else None
-    if kept is not None and kept.dtype == "int64":
-        ignored = call.call.arguments.get("ignore_index", IGNORED)
-        values = struct.unpack(f"<{len(kept.elements) // 8}q", kept.elements)
-        count = sum(1 for value in values if value != ignored)
-    return count
+    if rows and rows[-1].dtype == "int64":
+        values = struct.unpack(f"<{len(rows[-1].elements) // 8}q", rows[-1].elements)
+        return sum(1 for value in values if value != ignored)
+    measured = values_of(record, target, call.moment)
+    if measured is None or measured.kind != "exact" or measured.min is None or measured.max is None:
+        return None if "ignore_index" in call.call.arguments else lookup(record).tensors[target].numel
+    if ignored == 0:
+        return measured.counted - measured.zeros
+    return measured.counted if not measured.min <= ignored <= measured.max else None
 
 
 @table
@@ -210,10 +217,14 @@ def _windows(parts: list[_Part], steps: list[OptimizerEvent]) -> list[list[_Part
 
 
 def _is_uneven(window: list[_Part]) -> bool:
-    """Very different numbers of targets, and one factor for all."""
-    factors, counts = [part.factor for part in window], [part.count for part in window]
-    same = max(factors) - min(factors) <= _SAME * abs(max(factors))
-    return len(window) >= LEAST and same and max(counts) >= threshold(RULE, "ratio") * min(counts)
+    """Very different numbers of targets."""
+    counts = [part.count for part in window]
+    return len(window) >= LEAST and max(counts) >= threshold(RULE, "ratio") * min(counts)
+
+
+def _has_one_factor(window: list[_Part]) -> bool:
+    factors = [part.factor for part in window]
+    return max(factors) - min(factors) <= _SAME * abs(max(factors))
 
 
 def _mean_asked(record: Record, site: int, part: _Part) -> Handed | None:

@@ -108,7 +108,7 @@ from backprobe.rules.analysis.losses.regressions import regressed
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
-from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding import Fix, Region
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -218,6 +218,7 @@ def _finding(record: Record, site: int, found: list[tuple[Node, int, int]]) -> F
             f"Detach it here: `{bound[-1] if bound else 'advantage'}.detach()`.",
         ),
         binding=bound[-1] if bound else "",
+        region=_product(record, site, set(made)),
         moments=[one.first_seen for one, _weight, _value in found],
         related=(
             (f"{name} is computed here", index.nodes[weight].site if index.nodes[weight].site != site else None),
@@ -227,6 +228,15 @@ def _finding(record: Record, site: int, found: list[tuple[Node, int, int]]) -> F
         fixes=_fixes(record, site, bound[-1] if bound else None),
         tensors=made,
     )
+
+
+def _product(record: Record, site: int, weights: set[int]) -> Region | None:
+    """Where the product stands in a statement of several lines."""
+    rows = [row for row in record.operations if row.statement == site and row.function == "*"]
+    found = next((row for row in rows if weights.intersection(row.operands)), None)
+    if found is None:
+        return None
+    return Region(start_line=found.line, start_col=found.col, end_line=found.end_line, end_col=found.end_col)
 
 
 def _fixes(record: Record, number: int, name: str | None) -> Iterator[Fix]:

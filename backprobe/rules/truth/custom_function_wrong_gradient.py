@@ -101,8 +101,8 @@ Near miss: a gradient that is turned round on purpose, by a Function that hands 
         optimizer.step()
 
 Blind spots:
-    Only steps that are checked are seen: `--check-gradients`, or `capture.check` in a request. The first three calls
-    of a Function in such a step are compared, those that do not compute in float64 not at all.
+    Only steps that are checked are seen: by `backprobe run`, `--check-gradients`, or `capture.check` in a request. The
+    first three calls of a Function in such a step are compared, those that do not compute in float64 not at all.
 
 Source:
     Central differences and their tolerance: `backprobe/capture/gradient_check/comparison.py`, `functions.py`.

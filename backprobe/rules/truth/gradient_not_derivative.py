@@ -82,8 +82,8 @@ Near miss: a target is held fixed on purpose
         optimizer.step()
 
 Blind spots:
-    Only steps that are checked are seen: `--check-gradients`, or `capture.check` in a request. A difference that a
-    hook on the way might make is put down to the hook.
+    Only steps that are checked are seen: by `backprobe run`, `--check-gradients`, or `capture.check` in a request. A
+    difference that a hook on the way might make is put down to the hook.
 
 Source:
     Central differences and their tolerance: `backprobe/capture/gradient_check/comparison.py`.

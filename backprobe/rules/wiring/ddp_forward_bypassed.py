@@ -2,7 +2,7 @@
 
 What it finds:
     Backward calls reach the parameters of a module that a `DistributedDataParallel` wraps, and in no forward pass
-    with gradients was the wrapper itself called: the program calls the module inside it.
+    with gradients was the wrapper itself called: the program calls the module inside it, or a method of that one.
 
 Why it matters:
     The gradients of the processes are never averaged. Each process trains a model of its own, on its share of the data.
@@ -115,8 +115,37 @@ def check(record: Record) -> Iterator[Finding]:
         for call in trained:
             if call.site is not None:
                 by_site.setdefault(call.site, []).append(call)
+        if not trained:
+            for call in _calls_of_parts(record, wrapper):
+                site = _where_method_is_called(record, call)
+                if site is not None and _is_differentiated(record, call, wrapper):
+                    by_site.setdefault(site, []).append(call)
         for site, found in by_site.items():
             yield _finding(record, wrapper, site, found)
+
+
+def _calls_of_parts(record: Record, wrapper: Wrapper) -> list[ModuleCall]:
+    """The outermost calls with gradients of what is inside the inner module."""
+    parts = {
+        module.module for module in record.modules if any(row.tensor in wrapper.parameters for row in module.parameters)
+    }
+    inside = {call.parent for call in record.module_calls if call.module in parts and call.parent is not None}
+    own = {wrapper.inner.module, wrapper.module.module}
+    return [
+        call
+        for call in record.module_calls
+        if call.grad_mode and call.parent is None and call.module not in own
+        if call.module in parts or call.module_call in inside
+    ]
+
+
+def _where_method_is_called(record: Record, call: ModuleCall) -> int | None:
+    """The statement that led to a call of a part; the call itself, if no function is around it."""
+    if call.site is None:
+        return None
+    stacks = {row.stack: row.site for row in record.stacks}
+    moment = next((row for row in record.moments if row.site == call.site), None)
+    return call.site if moment is None or moment.stack is None else stacks.get(moment.stack, call.site)
 
 
 def _is_differentiated(record: Record, call: ModuleCall, wrapper: Wrapper) -> bool:

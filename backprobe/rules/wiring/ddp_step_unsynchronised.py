@@ -134,15 +134,21 @@ _BY_HAND: Final = frozenset({"all_reduce", "all_gather", "reduce", "reduce_scatt
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per `with` under which a wrapper's steps got all their gradients."""
-    parts = (part for tree in trees(record).values() for part in tree.nodes)
-    if any(method_called(part) in _BY_HAND for part in parts):
-        return
     for wrapper in wrappers(record):
+        if _may_average_by_hand(record, wrapper):
+            continue
         steps = _steps(record, wrapper)
         contexts = {_context(record, call) for calls in steps for call in calls}
         (context, *others) = contexts or {None}
         if context is not None and not others and len(steps) >= LEAST_STEPS:
             yield _finding(record, wrapper, context, steps)
+
+
+def _may_average_by_hand(record: Record, wrapper: Wrapper) -> bool:
+    """The program calls a function that can average gradients, and uses what it reads of the wrapper's gradients."""
+    parts = (part for tree in trees(record).values() for part in tree.nodes)
+    reads = (read for read in record.grad_reads if read.tensor in wrapper.parameters)
+    return any(read.use != "tested" for read in reads) and any(method_called(part) in _BY_HAND for part in parts)
 
 
 def _steps(record: Record, wrapper: Wrapper) -> list[list[BackwardCall]]:

@@ -72,9 +72,22 @@ Near miss: groups by kind, one of which is frozen as a whole
         head(body(torch.randn(6, 4))).pow(2).mean().backward()
         optimizer.step()
 
+Near miss: a group without a learning rate of its own is frozen by a filter
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith("1."))
+    optimizer = torch.optim.SGD([{"params": layer.parameters()} for layer in model], lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).pow(2).mean().backward()
+        optimizer.step()
+
 Blind spots:
-    One group that holds frozen and trained parameters of modules alike is taken as meant. A program that sets a flag to
-    anything but False, wherever it stands, is not judged: the group may wait for that.
+    One group that holds frozen and trained parameters of modules alike is taken as meant. Where a statement that can
+    set flags to True never ran, or runs while the program trains, the group may wait for it: the finding is a note.
 
 Source:
     torch.nn.Embedding.from_pretrained and torch.optim in PyTorch's documentation; observed with torch 2.13.
@@ -89,8 +102,8 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called, optimizer_name
-from backprobe.rules.analysis.source.syntax import method_called, statement_at, trees
-from backprobe.rules.analysis.tensors.plain_unknowns import plain_unknowns
+from backprobe.rules.analysis.source.syntax import method_called, number_at, site_of, statement_at, trees
+from backprobe.rules.analysis.tensors.plain_unknowns import is_flagged_in_text, plain_unknowns
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
@@ -129,8 +142,8 @@ def check(record: Record) -> Iterator[Finding]:
             and _has_own_rate(optimizer, group, frozen)
         }
         trains = len(steps) >= LEAST and len(groups) > len(frozen) and any(one.with_grad for one in steps)
-        if used and trains and not _thaws(record):
-            yield _finding(record, optimizer, sorted(used), groups)
+        if used and trains:
+            yield _finding(record, optimizer, sorted(used), groups, waits_for=_may_thaw(record, since))
         if len(steps) >= LEAST and any(one.with_grad for one in steps):
             for tensor in plain_unknowns(record, optimizer):
                 yield _of_plain(record, optimizer, tensor)
@@ -153,6 +166,7 @@ def _of_plain(record: Record, optimizer: Optimizer, tensor: int) -> Finding:
         evidence={"of": len(optimizer.tensors)},
         tensors=(tensor,),
         optimizers=(optimizer.optimizer,),
+        level="note" if is_flagged_in_text(record, tensor) else None,
     )
 
 
@@ -169,14 +183,32 @@ def _is_frozen(record: Record, tensor: int, since: int) -> bool:
     return bool(rows) and not any(row.requires_grad for row in [*before, *(row for row in rows if row.moment > since)])
 
 
+def _may_thaw(record: Record, since: int) -> int | None:
+    """Return a statement that can set a flag to True, if it never ran or also ran after the first step of training.
+
+    One that ran only before it has done what it does.
+    """
+    ran = {row.site: row.moment for row in record.moments}
+    for site in _switching_on(record):
+        if ran.get(site, since) >= since:
+            return site
+    return None
+
+
 @table
-def _thaws(record: Record) -> bool:
-    """The program sets a flag to something else than False somewhere: the group may wait for that."""
-    for node in (node for tree in trees(record).values() for node in tree.nodes):
-        if isinstance(node, ast.Assign) and any(_is_flag(one) for one in node.targets) and not _is_false(node.value):
-            return True
-        if isinstance(node, ast.Call) and method_called(node) == "requires_grad_":
-            given = [*node.args, *(word.value for word in node.keywords)]
+def _switching_on(record: Record) -> tuple[int, ...]:
+    """Return the statements that set a flag to anything but False."""
+    nodes = (node for tree in trees(record).values() for node in tree.nodes)
+    sites = (number_at(record, node) for node in nodes if isinstance(node, ast.Assign | ast.Expr) and _sets_flag(node))
+    return tuple(site for site in sites if site is not None)
+
+
+def _sets_flag(node: ast.Assign | ast.Expr) -> bool:
+    if isinstance(node, ast.Assign) and any(_is_flag(target) for target in node.targets):
+        return not _is_false(node.value)
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and method_called(part) == "requires_grad_":
+            given = [*part.args, *(word.value for word in part.keywords)]
             if not given or not _is_false(given[0]):
                 return True
     return False
@@ -198,28 +230,40 @@ def _used_in_training(record: Record) -> frozenset[int]:
     return frozenset(row.tensor for rows in held for row in rows if row.tensor is not None)
 
 
-def _finding(record: Record, optimizer: Optimizer, frozen: list[int], groups: dict[int, list[int]]) -> Finding:
+def _finding(
+    record: Record, optimizer: Optimizer, frozen: list[int], groups: dict[int, list[int]], *, waits_for: int | None
+) -> Finding:
     who = optimizer.binding or optimizer.cls
     tensors = [tensor for group in frozen for tensor in groups[group]]
     names = [name for tensor in tensors if (name := lookup(record).tensors[tensor].fqn)]
     number = f"Group {frozen[0]}" if len(frozen) == 1 else f"{len(frozen)} groups"
-    loaded = _loaded_frozen(record, tensors)
+    loaded, filtered = _loaded_frozen(record, tensors), _filtered_by(record, tensors)
+    made = filtered if loaded is None else loaded
     listed = f" (`{'`, `'.join(names[:3])}{'`, ...' if len(names) > 3 else '`'})" if names else ""
+    meant = "It has a group of its own, so it was to be trained, and it stays as it was made."
+    if waits_for is not None:
+        meant = f"Line {site_of(record, waits_for).line} can change that, and did not in this run."
     return told(
         record,
         RULE,
-        optimizer.site or 0 if loaded is None else loaded,
+        optimizer.site or 0 if made is None else made,
         (
             f"{number} of `{who}`{listed}: nothing in it requires grad, so no step changes it.",
-            "It has a group of its own, so it was to be trained, and it stays as it was made.",
-            "Set `requires_grad` where it is made (`from_pretrained(..., freeze=False)`), or leave the group out.",
+            meant,
+            "Set `requires_grad` where it is made (`from_pretrained(..., freeze=False)`), or leave the group out."
+            if filtered is None
+            else "Let this condition choose them too, or leave the group out.",
         ),
         binding=who,
         moments=[optimizer.moment],
-        related=((f"`{who}` is given it here", None if loaded is None else optimizer.site),),
+        related=(
+            (f"`{who}` is given it here", None if made is None else optimizer.site),
+            ("this can set the flag", waits_for),
+        ),
         evidence={"groups": frozen, "of": len(groups), "parameters": names[:16]},
         tensors=tensors[:16],
         optimizers=(optimizer.optimizer,),
+        level=None if waits_for is None else "note",
     )
 
 
@@ -230,3 +274,12 @@ def _loaded_frozen(record: Record, tensors: list[int]) -> int | None:
     node = statement_at(record, site)
     calls = (part for part in (ast.walk(node) if node else ()) if isinstance(part, ast.Call))
     return site if any(method_called(part) == "from_pretrained" for part in calls) else None
+
+
+def _filtered_by(record: Record, tensors: list[int]) -> int | None:
+    """Return the statement whose computed value froze all of them: `p.requires_grad_(name in chosen)`."""
+    index = lookup(record)
+    first = [next((row for row in index.snapshots_of[tensor] if not row.requires_grad), None) for tensor in tensors]
+    sites = {None if row is None else index.moments[row.moment].site for row in first}
+    site = sites.pop() if len(sites) == 1 else None
+    return site if site in _switching_on(record) else None

@@ -75,8 +75,7 @@ Near miss: one of two groups rests
         optimizer.step()
 
 Blind spots:
-    A group that rests beside others that move counts as a decision. Where values are not recorded, a rate that the
-    program sets by hand is not seen.
+    A group that rests beside others that move counts as a decision.
 
 Source:
     torch.optim.lr_scheduler.LambdaLR in PyTorch's documentation; observed with torch 2.13.
@@ -121,13 +120,8 @@ def check(record: Record) -> Iterator[Finding]:
         steps = [event for event in own if event.kind == "step" and event.with_grad]
         if len(steps) < LEAST or optimizer.site is None:
             continue
-        last = steps[-1].moment  # a rate that was set behind the last step has moved nothing
-        before = [event for event in own if event.kind == "scheduler_step" and event.moment < last]
-        rates = [rate for event in before for rate in event.learning_rates]
-        known = (
-            rates or optimizer.learning_rates
-        )  # a schedule sets the first rate when it is built, behind the optimizer
-        if not known or any(known):
+        rates = [rate for event in steps for rate in event.learning_rates]
+        if not rates or any(rates):
             continue
         if not any(_moved(record, row.tensor, steps[0].moment) for row in optimizer.tensors):
             yield _finding(record, optimizer, optimizer.site, steps)
@@ -135,9 +129,11 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _moved(record: Record, tensor: int, start: int) -> bool:
     """Its values are not the same at every measurement since a moment; also where none was taken."""
-    rows = lookup(record).snapshots_of[tensor]
-    seen = {(row.value.norm, row.value.sum, row.value.min, row.value.max) for row in rows if row.value is not None}
-    return not any(row.moment >= start for row in rows) or len(seen) != 1
+    rows = [row for row in lookup(record).snapshots_of[tensor] if row.value is not None]
+    since = [*[row for row in rows if row.moment < start][-1:], *(row for row in rows if row.moment >= start)]
+    values = (row.value for row in since)
+    seen = {(value.norm, value.sum, value.min, value.max) for value in values if value is not None}
+    return not any(row.moment >= start for row in lookup(record).snapshots_of[tensor]) or len(seen) != 1
 
 
 def _only_schedule(record: Record) -> int | None:
@@ -174,8 +170,14 @@ def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[Optim
     schedule = next(iter(schedules(record, optimizer)), None)
     only = _only_schedule(record) if schedule is None else None
     at = (built if only is None else only) if schedule is None else schedule.site
+    loads = [row for row in record.optimizer_events if row.kind == "load_state_dict"]
+    loaded = [row.site for row in loads if row.optimizer == optimizer.optimizer and row.moment < steps[0].moment]
+    if schedule is None and loaded and loaded[-1] is not None:
+        return _finding_of_load(record, optimizer, loaded[-1], steps)
     factor = _factor_given(record, at)
     by = "" if schedule is None else f": `{schedule.name}` sets it to that"
+    if schedule is None and only is None and any(optimizer.learning_rates):
+        by = f": it was built with {max(optimizer.learning_rates):.3g}, and the program set it to 0"
     return told(
         record,
         RULE,
@@ -194,6 +196,25 @@ def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[Optim
             (f"`{who}` is built here", None if schedule is None and only is None else built),
             ("it steps here", steps[0].site),
         ),
+        evidence={"optimizer": who, "rate": 0.0, "steps": len(steps), "assumed": "the optimizer is meant to train"},
+        optimizers=(optimizer.optimizer,),
+    )
+
+
+def _finding_of_load(record: Record, optimizer: Optimizer, load: int, steps: list[OptimizerEvent]) -> Finding:
+    who = optimizer_name(record, optimizer.optimizer)
+    return told(
+        record,
+        RULE,
+        load,
+        (
+            f"The state that `{who}` loads here has a learning rate of 0: so has each of its {len(steps)} steps.",
+            "Every parameter is written with the value that it had.",
+            'Set the rate again after the load: `for group in optimizer.param_groups: group["lr"] = ...`.',
+        ),
+        binding=who,
+        moments=[event.moment for event in steps],
+        related=((f"`{who}` is built here", optimizer.site), ("it steps here", steps[0].site)),
         evidence={"optimizer": who, "rate": 0.0, "steps": len(steps), "assumed": "the optimizer is meant to train"},
         optimizers=(optimizer.optimizer,),
     )

@@ -159,7 +159,7 @@ def _leaves(record: Record) -> frozenset[int]:
 
 
 def _finding(record: Record, optimizer: Optimizer, arrivals: list[LeafGrad]) -> Iterator[Finding]:
-    site = arrivals[-1].site
+    site = (_of_its_own(record, optimizer, arrivals) or arrivals)[-1].site
     if site is None:
         return
     who = optimizer.binding or optimizer.cls
@@ -187,6 +187,14 @@ def _finding(record: Record, optimizer: Optimizer, arrivals: list[LeafGrad]) -> 
         tensors=tensors,
         optimizers=(optimizer.optimizer,),
     )
+
+
+def _of_its_own(record: Record, optimizer: Optimizer, arrivals: list[LeafGrad]) -> list[LeafGrad]:
+    """The arrivals of calls that bring nothing to what other optimizers hold: the step belongs after such a call."""
+    own = {row.tensor for row in optimizer.tensors}
+    others = {row.tensor for other in record.optimizers for row in other.tensors} - own
+    shared = {row.call for leaf in others for span in grad_spans(record).get(leaf, ()) for row in span.arrivals}
+    return [row for row in arrivals if row.call not in shared]
 
 
 def _called(record: Record, site: Site, part: ast.Attribute) -> Fix:

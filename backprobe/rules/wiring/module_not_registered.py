@@ -157,7 +157,7 @@ def check(record: Record) -> Iterator[Finding]:
         holder = None if built is None else _holder(statement(record, site_of(record, built)))
         if built is not None and around is not None and holder is None:
             built, holder = _given_by_function(record, built, around)
-        if built is None or around is None or holder is None or _registers(record, holder[0]):
+        if built is None or around is None or holder is None or _registers(record, holder[0], around.cls):
             continue
         if _is_left_out(record, module):
             by_holder.setdefault((built, *holder), []).append((module, around))
@@ -165,10 +165,14 @@ def check(record: Record) -> Iterator[Finding]:
         yield _finding(record, site, name, found, is_dict=is_dict)
 
 
-def _registers(record: Record, name: str) -> bool:
-    """An attribute of that name is given a container of torch.nn, which registers what is put into it."""
+def _registers(record: Record, name: str, cls: str) -> bool:
+    """The class, or a base, gives an attribute of that name a container of torch.nn, which registers its parts."""
     last = name.rpartition(".")[2]
-    for node in (node for tree in trees(record).values() for node in tree.nodes):
+    classes = [node for tree in trees(record).values() for node in tree.nodes if isinstance(node, ast.ClassDef)]
+    own = [node for node in classes if node.name == cls.rpartition(".")[2]]
+    bases = {last_name(base) for node in own for base in node.bases}
+    own += [node for node in classes if node.name in bases]
+    for node in (node for one in own for node in ast.walk(one)):
         if isinstance(node, ast.Assign):
             named = {one.attr for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Attribute)}
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]

@@ -92,8 +92,13 @@ def check(record: Record) -> Iterator[Finding]:
     for site in record.sites:
         target = _target(record, site) if site.kind == "assign" else None
         optimizer = None if target is None else _held_by(record, target)
-        if target is not None and optimizer is not None and not _is_read(record, site, target):
-            yield _finding(record, site, target, optimizer)
+        if target is None or optimizer is None:
+            continue
+        rates = [row.learning_rates for row in record.optimizer_events if row.optimizer == optimizer.optimizer]
+        changed = len({one for one in rates if one}) > 1
+        is_read = _is_read(record, site, target)
+        if not (is_read and changed):  # the program may hand on what it reads
+            yield _finding(record, site, target, optimizer, rates, is_read=is_read)
 
 
 def _target(record: Record, site: Site) -> ast.Attribute | None:
@@ -124,16 +129,24 @@ def _is_read(record: Record, site: Site, target: ast.Attribute) -> bool:
     return any(isinstance(part.ctx, ast.Load) and ast.unparse(part) == text for part in loads)
 
 
-def _finding(record: Record, site: Site, target: ast.Attribute, optimizer: Optimizer) -> Finding:
+def _finding(
+    record: Record,
+    site: Site,
+    target: ast.Attribute,
+    optimizer: Optimizer,
+    rates: list[tuple[float, ...]],
+    *,
+    is_read: bool,
+) -> Finding:
     owner = ast.unparse(target.value)
     option = "lr" if target.attr == "learning_rate" else target.attr
-    rates = [row.learning_rates for row in record.optimizer_events if row.optimizer == optimizer.optimizer]
+    reader = "the program alone" if is_read else "nothing"
     return told(
         record,
         RULE,
         site.site,
         (
-            f"`{owner}.{target.attr}` is an attribute that nothing reads: options are taken from `param_groups`.",
+            f"`{owner}.{target.attr}` is an attribute that {reader} reads: options are taken from `param_groups`.",
             "The option stays what it was, and this assignment has no effect.",
             f'Write it to each group: `for group in {owner}.param_groups: group["{option}"] = ...`.',
         ),
@@ -143,4 +156,5 @@ def _finding(record: Record, site: Site, target: ast.Attribute, optimizer: Optim
         related=((f"`{owner}` is made here", optimizer.site),),
         evidence={"attribute": target.attr, "rates": [f"{one[0]:g}" for one in dict.fromkeys(rates) if one][:8]},
         optimizers=(optimizer.optimizer,),
+        level="note" if is_read else None,
     )

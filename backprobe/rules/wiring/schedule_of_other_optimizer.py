@@ -4,7 +4,8 @@ What it finds:
     Two schedules of one class are built for the same optimizer by different statements, both are stepped, and another
     optimizer that steps as well has no schedule. The finding stands where the second one is built. Or a schedule goes
     on stepping for an optimizer that steps no more, while the one that took over its parameters has none: the finding
-    stands where that optimizer is built.
+    stands where that optimizer is built. Or the optimizer of a schedule never steps at all, and another one without a
+    schedule steps its parameters at a rate that never changes: the finding stands where the schedule is built.
 
 Why it matters:
     The rate of the one falls twice as fast, that of the other never. A schedule of an optimizer that was replaced moves
@@ -62,6 +63,21 @@ Near miss: a warm-up and a decay of one, and a constant rate of the other
         first.step()
         second.step()
         warm.step()
+        decay.step()
+
+Near miss: two optimizers that share their groups, of which one steps
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    outer = torch.optim.SGD(model.parameters(), lr=0.1)
+    outer.param_groups = inner.param_groups
+    decay = torch.optim.lr_scheduler.ExponentialLR(outer, 0.9)
+    for x in torch.randn(4, 8, 3):
+        inner.zero_grad()
+        model(x).pow(2).mean().backward()
+        inner.step()
         decay.step()
 
 Blind spots:
@@ -124,21 +140,23 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _heir(record: Record, one: Built, without: list[int]) -> Optimizer | None:
-    """The optimizer that steps what this schedule's own held, since that steps no more, though the schedule does.
+    """The optimizer that steps what this schedule's own held, since that one does not, though the schedule steps.
 
-    A schedule that sets rates once more behind the last step of all is no sign.
+    A schedule that sets rates once more behind the last step of all is no sign, and an optimizer whose rate changes
+    shares its groups with that of the schedule.
     """
     rows = {row.optimizer: row for row in record.optimizers}
     steps = events_of(record, one.optimizer, "step")
     last = steps[-1].moment if steps else -1
     moved = [row.moment for row in events_of(record, one.optimizer, "scheduler_step") if row.moment > last]
     held = {row.tensor for row in rows[one.optimizer].tensors} if one.optimizer in rows else set[int]()
-    if len(moved) < LEAST or not held or not steps:
+    if len(moved) < LEAST or not held:
         return None
     for number in without:
         heir, taken = rows[number], events_of(record, number, "step")
         inherits = len(held & {row.tensor for row in heir.tensors}) * 2 > len(held)
-        if inherits and heir.site is not None and taken[0].moment > last:
+        keeps_its_rates = len({row.learning_rates for row in taken}) == 1
+        if inherits and heir.site is not None and taken[0].moment > last and keeps_its_rates:
             return heir
     return None
 
@@ -148,18 +166,27 @@ def _finding_of_heir(record: Record, one: Built, heir: Optimizer) -> Finding:
     targets = site_of(record, one.site).targets
     name = targets[0] if targets else one.cls
     moved = events_of(record, one.optimizer, "scheduler_step")
+    ever = bool(events_of(record, one.optimizer, "step"))
     return told(
         record,
         RULE,
-        heir.site or 0,
+        (heir.site or 0) if ever else one.site,
         (
-            f"This optimizer takes over the parameters of another one, and `{name}` goes on moving that one's rates.",
-            f"The rate of `{new}` never moves. Assumed: the schedule is meant to go on.",
-            "Build a schedule for the new optimizer too, or add a group to the old one: `add_param_group`.",
+            f"This optimizer takes over the parameters of another one, and `{name}` goes on moving that one's rates."
+            if ever
+            else f"`{name}` moves the rates of an optimizer that never steps: another one steps its parameters.",
+            f"The rate of `{new}` never moves. Assumed: the schedule is meant to " + ("go on." if ever else "move it."),
+            "Build a schedule for the new optimizer too, or add a group to the old one: `add_param_group`."
+            if ever
+            else "Build the schedule for the optimizer that steps, after that one is made.",
         ),
-        binding=new,
+        binding=new if ever else name,
         moments=[heir.moment],
-        related=(("the schedule is built here, for the old one", one.site), ("it steps here", moved[-1].site)),
+        related=(
+            ("the schedule is built here, for the old one", one.site),
+            ("this optimizer steps the parameters", heir.site),
+            ("it steps here", moved[-1].site),
+        ),
         evidence={"scheduler": one.cls, "optimizer": who, "without": new, "replaced": True},
         optimizers=(one.optimizer, heir.optimizer),
     )

@@ -1,8 +1,8 @@
 """BP711 scheduler-never-stepped: a learning-rate schedule is built, and the run ends without one step of it.
 
 What it finds:
-    A scheduler is built for an optimizer, the optimizer steps to the end of a run that succeeded, no scheduler of
-    that optimizer ever steps, and the program nowhere calls its `step` or hands it on.
+    A scheduler is built for an optimizer, the optimizer steps to the end of a run that succeeded, and no scheduler of
+    that optimizer ever steps. A note where the program calls its `step` in a place that did not run, or hands it on.
 
 Why it matters:
     The learning rate stays at its first value: of a warm-up, at its lowest.
@@ -66,7 +66,7 @@ Near miss: it is part of another one that steps
         schedule.step()
 
 Blind spots:
-    A scheduler that is built in another function than its optimizer is not judged, and no run that was cut short.
+    A run that was cut short is not judged. Of a scheduler that is given no name where it is built only a note is left.
 
 Source:
     "How to adjust learning rate" in the documentation of torch.optim; observed with torch 2.13.
@@ -77,8 +77,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.optimizers.schedules import Schedule, is_stepped_in_source, schedules
+from backprobe.rules.analysis.optimizers.schedules import Built, built_schedules, is_stepped_in_source
 from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -113,23 +114,27 @@ def check(record: Record) -> Iterator[Finding]:
         ]
         if len(steps) < LEAST or optimizer.optimizer in moved:
             continue
-        for schedule in schedules(record, optimizer):
-            if not is_stepped_in_source(record, schedule.name):
-                yield _finding(record, optimizer, schedule, steps)
+        built = [row for row in built_schedules(record) if row.optimizer == optimizer.optimizer]
+        if built and sum(event.moment > built[-1].moment for event in steps) >= LEAST:
+            yield _finding(record, optimizer, built[-1], steps)  # the last one holds those before it, as a chain does
 
 
-def _finding(record: Record, optimizer: Optimizer, schedule: Schedule, steps: list[OptimizerEvent]) -> Finding:
-    who = optimizer_name(record, optimizer.optimizer)
+def _finding(record: Record, optimizer: Optimizer, schedule: Built, steps: list[OptimizerEvent]) -> Finding:
+    who, name = optimizer_name(record, optimizer.optimizer), next(iter(site_of(record, schedule.site).targets), None)
+    called = schedule.cls if name is None else name
+    may_step = name is None or is_stepped_in_source(record, name)
     return told(
         record,
         RULE,
         schedule.site,
         (
-            f"`{schedule.name}` never steps: `{who}` made {len(steps)} steps with the rate that it began with.",
-            "A schedule changes nothing by itself.",
-            f"Call `{schedule.name}.step()` after `{who}.step()`, or once per epoch.",
+            f"`{called}` never steps: `{who}` made {len(steps)} steps with the rate that it began with.",
+            "The program has a place for its steps, which this run never came to."
+            if may_step
+            else "A schedule changes nothing by itself.",
+            f"Call `{called}.step()` after `{who}.step()`, or once per epoch.",
         ),
-        binding=schedule.name,
+        binding=called,
         moments=[event.moment for event in steps],
         related=((f"`{who}` steps here", steps[-1].site),),
         evidence={
@@ -139,4 +144,5 @@ def _finding(record: Record, optimizer: Optimizer, schedule: Schedule, steps: li
             "assumed": "a schedule that is built is meant to be used",
         },
         optimizers=(optimizer.optimizer,),
+        level="note" if may_step else None,
     )

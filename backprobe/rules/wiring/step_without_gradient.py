@@ -68,7 +68,7 @@ from backprobe.rules.analysis.source.named_values import tensor_named
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.source.uncalled_methods import named_only
-from backprobe.rules.analysis.tensors.plain_unknowns import plain_unknowns
+from backprobe.rules.analysis.tensors.plain_unknowns import is_flagged_in_text, plain_unknowns
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
@@ -186,7 +186,8 @@ def _finding(record: Record, optimizer: Optimizer, steps: list[OptimizerEvent], 
     who = optimizer_name(record, optimizer.optimizer)
     tensors = [row.tensor for row in optimizer.tensors]
     plain = plain_unknowns(record, optimizer)
-    made = lookup(record).tensors[plain[0]].site if plain == tensors else None
+    is_plain = plain == tensors and not any(is_flagged_in_text(record, tensor) for tensor in plain)
+    made = lookup(record).tensors[plain[0]].site if is_plain else None
     named = None if record.backward_calls else next(named_only(record, "backward"), None)
     fixes: list[Fix] = []
     advice = "Call `backward()` on a loss that depends on them first, or drop the step."

@@ -22,7 +22,11 @@ def corpus() -> Corpus:
 
 
 def at_warning(findings: tuple[Finding, ...]) -> list[tuple[str, int, str]]:
-    return [(one.rule.code, one.location.region.start_line, one.message) for one in findings if one.level != "note"]
+    return [
+        (finding.rule.code, finding.location.region.start_line, finding.message)
+        for finding in findings
+        if finding.level != "note"
+    ]
 
 
 def test_each_case_of_our_kinds_is_found_on_a_strict_line(corpus, captured) -> None:
@@ -32,11 +36,11 @@ def test_each_case_of_our_kinds_is_found_on_a_strict_line(corpus, captured) -> N
     for case in ours:
         findings = judge(captured(case.bad)).findings
         hits = [
-            one
-            for one in findings
-            if KINDS.get(one.rule.name) == case.kind
-            and one.location.region.start_line in case.lines
-            and LEVELS[one.level] <= LEVELS[case.severity]
+            finding
+            for finding in findings
+            if KINDS.get(finding.rule.name) == case.kind
+            and finding.location.region.start_line in case.lines
+            and LEVELS[finding.level] <= LEVELS[case.severity]
         ]
         if len(hits) != 1 or not any(word in hits[0].message or word in str(hits[0].evidence) for word in case.names):
             missed[case.id] = (case.lines, at_warning(findings))

@@ -39,7 +39,7 @@ def test_a_recorded_mistake_is_found_by_its_rule_and_no_other(name, captured) ->
     record = captured(program)
     assert record.end is not None
     assert record.end.ending == "raised"
-    findings = [one for one in judge(record).findings if one.level != "note"]
-    assert [(one.rule.code, one.level) for one in findings] == [(EXPECTED[name], "error")]
+    findings = [finding for finding in judge(record).findings if finding.level != "note"]
+    assert [(finding.rule.code, finding.level) for finding in findings] == [(EXPECTED[name], "error")]
     lines = program.split("\n")
     assert findings[0].location.region.start_line > lines.index("def mistake():")

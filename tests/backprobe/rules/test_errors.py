@@ -31,7 +31,7 @@ def test_an_error_is_found_by_its_rule(name, captured) -> None:
         assert record.end.ending == "ended"
     else:
         assert message[:60] in {row.message[:60] for row in record.raised}
-    found = [one.rule.code for one in judge(record).findings]
+    found = [finding.rule.code for finding in judge(record).findings]
     expected = RULES.get(name)
     assert found == ([] if expected is None else [expected])
 

@@ -29,7 +29,7 @@ def record() -> Record:
     return Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text="x = 1\n" * 9),))
 
 
-def said(rule: Rule, line: int, *tensors: int, moment: int = 0) -> Finding:
+def build_finding(rule: Rule, line: int, *tensors: int, moment: int = 0) -> Finding:
     return Finding(
         rule=RuleName(code=rule.code, name=rule.name, url=rule.url),
         level=rule.severity,
@@ -44,44 +44,52 @@ def said(rule: Rule, line: int, *tensors: int, moment: int = 0) -> Finding:
 
 
 def heads(findings: list[Finding]) -> list[tuple[str, str, list[str]]]:
-    return [(one.rule.name, one.level, [row.rule for row in one.consequences]) for one in findings]
+    return [(finding.rule.name, finding.level, [row.rule for row in finding.consequences]) for finding in findings]
 
 
 def test_what_follows_is_folded_under_its_cause_which_takes_the_worse_level() -> None:
-    kept = folded(record(), [said(CAUSE, 2, 5, moment=1), said(EFFECT, 7, 5, moment=4)], EVERY)
+    kept = folded(record(), [build_finding(CAUSE, 2, 5, moment=1), build_finding(EFFECT, 7, 5, moment=4)], EVERY)
     assert heads(kept) == [("cause", "error", ["effect"])]
     assert [row.location.region.start_line for row in kept[0].related] == [7]
 
 
 def test_a_chain_ends_at_the_first_cause() -> None:
-    found = [said(LATER, 9, 5, moment=6), said(EFFECT, 7, 5, moment=4), said(CAUSE, 2, 5, moment=1)]
+    found = [
+        build_finding(LATER, 9, 5, moment=6),
+        build_finding(EFFECT, 7, 5, moment=4),
+        build_finding(CAUSE, 2, 5, moment=1),
+    ]
     assert heads(folded(record(), found, EVERY)) == [("cause", "error", ["later-effect", "effect"])]
 
 
 def test_findings_without_a_common_subject_stay_apart() -> None:
-    found = [said(CAUSE, 2, 5, moment=1), said(EFFECT, 7, 6, moment=4)]
+    found = [build_finding(CAUSE, 2, 5, moment=1), build_finding(EFFECT, 7, 6, moment=4)]
     assert heads(folded(record(), found, EVERY)) == [("cause", "warning", []), ("effect", "error", [])]
 
 
 def test_what_came_before_the_cause_is_no_consequence_of_it() -> None:
-    found = [said(CAUSE, 2, 5, moment=9), said(EFFECT, 7, 5, moment=4)]
+    found = [build_finding(CAUSE, 2, 5, moment=9), build_finding(EFFECT, 7, 5, moment=4)]
     assert heads(folded(record(), found, EVERY)) == [("cause", "warning", []), ("effect", "error", [])]
 
 
 def test_a_finding_without_a_subject_folds_nothing_and_is_not_folded() -> None:
-    found = [said(CAUSE, 2), said(EFFECT, 7)]
+    found = [build_finding(CAUSE, 2), build_finding(EFFECT, 7)]
     assert len(folded(record(), found, EVERY)) == 2
 
 
 def test_of_two_rivals_over_one_fact_the_refining_one_stays() -> None:
-    found = [said(EFFECT, 7, 5, moment=4), said(EXACT, 3, 5, moment=8)]
+    found = [build_finding(EFFECT, 7, 5, moment=4), build_finding(EXACT, 3, 5, moment=8)]
     assert heads(folded(record(), found, EVERY)) == [("exact", "error", ["effect"])]
-    apart = [said(EFFECT, 7, 5, moment=4), said(EXACT, 3, 6, moment=8)]
+    apart = [build_finding(EFFECT, 7, 5, moment=4), build_finding(EXACT, 3, 6, moment=8)]
     assert len(folded(record(), apart, EVERY)) == 2
 
 
 def test_order_does_not_matter() -> None:
-    found = [said(CAUSE, 2, 5, moment=1), said(EFFECT, 7, 5, moment=4), said(LATER, 8, 6, moment=4)]
+    found = [
+        build_finding(CAUSE, 2, 5, moment=1),
+        build_finding(EFFECT, 7, 5, moment=4),
+        build_finding(LATER, 8, 6, moment=4),
+    ]
     assert {str(sorted(map(str, heads(folded(record(), rows, EVERY))))) for rows in (found, found[::-1])} == {
         str(sorted(map(str, heads(folded(record(), found, EVERY)))))
     }

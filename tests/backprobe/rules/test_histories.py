@@ -15,15 +15,15 @@ from backprobe.rules.framework.locations import line_of
 HEAD = "import torch\nw = torch.ones(3, requires_grad=True)\n"
 
 
-def named(record, name):
+def tensor_named(record, name):
     return next(row.tensor for row in record.bindings if row.name == name)
 
 
 def test_each_version_of_a_tensor_has_its_line(captured) -> None:
     record = captured(HEAD + "x = torch.ones(3)\nx.add_(1)\nx += 1\ny = x * 2\n")
-    found = versions(record, named(record, "x"))
-    assert [(one.version, line_of(record, one.site)) for one in found] == [(0, 3), (1, 4), (2, 5)]
-    assert len(versions(record, named(record, "y"))) == 1
+    found = versions(record, tensor_named(record, "x"))
+    assert [(row.version, line_of(record, row.site)) for row in found] == [(0, 3), (1, 4), (2, 5)]
+    assert len(versions(record, tensor_named(record, "y"))) == 1
 
 
 def test_the_line_that_changed_a_saved_tensor_is_found_and_a_change_after_it_was_freed_is_none(captured) -> None:
@@ -34,12 +34,12 @@ def test_the_line_that_changed_a_saved_tensor_is_found_and_a_change_after_it_was
         HEAD
         + program.format("with torch.no_grad():\n    y.mul_(2)\ntry:\n    z.backward()\nexcept RuntimeError:\n    pass")
     )
-    assert {line_of(early, one.event.site) for one in changed_after_saving(early)} == {7}
+    assert {line_of(early, row.event.site) for row in changed_after_saving(early)} == {7}
 
 
 def test_views_share_a_version_and_detached_ones_memory_only(captured) -> None:
     record = captured(HEAD + "x = torch.ones(4)\nv = x[:2]\nd = x.detach()\nz = torch.ones(4)\n")
-    x, v, d, z = (named(record, name) for name in "xvdz")
+    x, v, d, z = (tensor_named(record, name) for name in "xvdz")
     assert {x, v} <= set(aliases(record, x))
     assert d in sharing(record, x)
     assert z not in sharing(record, x)
@@ -47,10 +47,10 @@ def test_views_share_a_version_and_detached_ones_memory_only(captured) -> None:
 
 def test_each_backward_call_brings_its_own_increment(captured) -> None:
     record = captured(HEAD + "(w * 2).sum().backward()\n(w * 5).sum().backward()\n")
-    found = increments(record, named(record, "w"))
-    assert [(one.call, one.change.kind) for one in found] == [(0, "populate"), (1, "accumulate")]
-    assert [one.arrived.max for one in found if one.arrived is not None] == [2, 5]
-    assert [one.total.max for one in found if one.total is not None] == [2, 7]
+    found = increments(record, tensor_named(record, "w"))
+    assert [(row.call, row.change.kind) for row in found] == [(0, "populate"), (1, "accumulate")]
+    assert [row.arrived.max for row in found if row.arrived is not None] == [2, 5]
+    assert [row.total.max for row in found if row.total is not None] == [2, 7]
 
 
 def test_a_gradient_of_a_gradient_has_its_order(captured) -> None:
@@ -59,14 +59,14 @@ def test_a_gradient_of_a_gradient_has_its_order(captured) -> None:
         "(h,) = torch.autograd.grad(g.sum(), w, create_graph=True)\nh.sum().backward()\n"
     )
     orders = derivative_orders(record)
-    assert (orders.get(named(record, "g")), orders.get(named(record, "h"))) == (1, 2)
-    assert named(record, "w") not in orders
+    assert (orders.get(tensor_named(record, "g")), orders.get(tensor_named(record, "h"))) == (1, 2)
+    assert tensor_named(record, "w") not in orders
 
 
 def test_what_is_held_is_told_by_line_and_module_and_nothing_after_it_was_freed(captured) -> None:
     program = "m = torch.nn.Sequential(torch.nn.Tanh())\ny = w.exp()\nz = m(y).sum()\n"
     record = captured(HEAD + program)
-    lines = {line_of(record, site): one.nodes for site, one in held_by_line(record).items()}
+    lines = {line_of(record, site): row.nodes for site, row in held_by_line(record).items()}
     assert lines[4] == 1
     assert any(chain is not None and "m#0" in chain for chain in held_by_module(record))
     assert held_by_line(captured(HEAD + program + "z.backward()\n")) == {}

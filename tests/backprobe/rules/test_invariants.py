@@ -13,6 +13,159 @@ INVARIANTS = [module for module in RULES if is_invariant(module)]
 NAMES = ["retention", "ledger", "coverage", "dependence", "integrity", "finite", "mode", "leaf"]
 
 
+JUDGE_BEFORE_STEP = """\
+import torch
+from torch import nn
+
+maker, judge = nn.Linear(2, 3), nn.Linear(3, 1)
+opt_maker = torch.optim.SGD(maker.parameters(), lr=0.01)
+opt_judge = torch.optim.SGD(judge.parameters(), lr=0.01)
+for _ in range(4):
+    made = maker(torch.randn(8, 2))
+    score = judge(made)
+    made_loss, judge_loss = -score.mean(), judge(torch.randn(8, 3)).relu().mean() + (2 * score + 1).relu().mean()
+    opt_maker.zero_grad()
+    made_loss.backward(retain_graph=True)
+    opt_judge.zero_grad()
+    judge_loss.backward()
+    opt_maker.step()
+    opt_judge.step()
+"""
+SHARED_ENCODER = """\
+import torch
+from torch import nn
+
+encoder, first, second = nn.Linear(2, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+opt_encoder = torch.optim.SGD(encoder.parameters(), lr=0.01)
+opt_first, opt_second = (torch.optim.SGD(head.parameters(), lr=0.01) for head in (first, second))
+for _ in range(4):
+    features = encoder(torch.randn(8, 2))
+    for optimizer in (opt_encoder, opt_first, opt_second):
+        optimizer.zero_grad()
+    first(features).square().mean().backward(retain_graph=True)
+    second(features).square().mean().backward()
+    for optimizer in (opt_encoder, opt_first, opt_second):
+        optimizer.step()
+"""
+
+
+STOPPED = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def stop({given}):
+    return {returned}
+
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{before}
+for _ in range(4):
+    optimizer.zero_grad()
+    hidden = model[1](model[0](torch.randn(8, 4)))
+    {inside}
+    model[2](hidden).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "returned", "before", "inside", "line"),
+    [
+        ("g", "torch.zeros_like(g)", "", "hidden.register_hook(stop)", 17),
+        ("g", "g / 2", "", "hidden.register_hook(stop)", None),
+        ("g", "None", "", "(hidden * 1).register_hook(stop)", None),
+        ("m, inputs, outputs", "(0 * inputs[0],)", "model[1].register_full_backward_hook(stop)", "", 13),
+        ("m, inputs, outputs", "(None,)", "model[1].register_full_backward_hook(stop)", "", 13),
+        ("m, inputs, outputs", "(2 * inputs[0],)", "model[1].register_full_backward_hook(stop)", "", None),
+    ],
+)
+def test_the_hook_that_stops_a_gradient_is_named(given, returned, before, inside, line, captured) -> None:
+    source = STOPPED.format(given=given, returned=returned, before=before, inside=inside or "pass")
+    found = [finding for finding in judge(captured(source)).findings if finding.rule.code == "BP953"]
+    assert [finding.location.region.start_line for finding in found] == ([] if line is None else [line])
+
+
+def test_a_hook_that_only_looks_at_a_dead_gradient_is_not_named(captured) -> None:
+    source = STOPPED.format(given="g", returned="None", before="", inside="hidden = 0 * hidden")
+    source = source.replace("    hidden = 0 *", "    hidden.register_hook(stop)\n    hidden = 0 *")
+    record = captured(source)
+    assert len(record.hooks) == 4
+    (finding,) = [finding for finding in judge(record).findings if finding.rule.code == "BP953"]
+    assert finding.evidence["breach"] == "zero-gradient"
+
+
+TWO_HEADS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+
+    def forward(self, x):
+        h = self.body(x).tanh()
+        return {"first": self.first(h), "second": self.second(h)}
+
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    out = net(x)
+    loss = out["first"].pow(2).mean() + (out["first"] - 1).pow(2).mean()
+    shown = loss.item()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_another_head_gives_cuts_nothing_off(captured) -> None:
+    (finding,) = judge(captured(TWO_HEADS)).findings
+    assert (finding.rule.code, finding.location.region.start_line) == ("BP953", 12)
+
+
+DEFERRED = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+lines = []
+
+
+def train_on(batch, step):
+    optimizer.zero_grad()
+    loss = model(batch).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    lines.append(lambda: f"{step}: {loss.item()}")
+
+
+for step in range(12):
+    train_on(torch.randn(8, 4), step)
+"""
+
+
+def test_the_closure_that_keeps_graphs_is_named(captured) -> None:
+    (finding,) = judge(captured(DEFERRED)).findings
+    assert (finding.rule.code, finding.location.region.start_line) == ("BP951", 15)
+    assert (
+        judge(
+            captured(
+                DEFERRED.replace("loss.item()}", "number}").replace("    lines", "    number = loss.item()\n    lines")
+            )
+        ).findings
+        == ()
+    )
+
+
 def check_of(record: Record, name: str) -> Check:
     return next(check for check in judge(record).checks if check.name == name)
 
@@ -129,3 +282,14 @@ def test_the_line_does_not_read_as_a_failure_where_only_some_steps_were_checked(
     )
     assert checks_line([partly]) == "checked: ledger held in all 6 that were checked of 300 steps"
     assert checks_line([nothing]) == "not checked: mode (no evaluation)"
+
+
+def test_another_loss_between_a_call_and_its_step_breaks_the_ledger(captured) -> None:
+    (finding,) = judge(captured(JUDGE_BEFORE_STEP)).findings
+    assert (finding.rule.code, finding.location.text.strip()) == ("BP952", "judge_loss.backward()")
+    assert finding.evidence["breach"] == "other-loss-before-step"
+    in_order = JUDGE_BEFORE_STEP.replace("    opt_maker.step()\n", "").replace(
+        "    opt_judge.zero_grad", "    opt_maker.step()\n    opt_judge.zero_grad"
+    )
+    for right in (SHARED_ENCODER, in_order):
+        assert check_of(captured(right), "ledger").state == "holds"

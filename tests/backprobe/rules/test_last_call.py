@@ -12,7 +12,7 @@ REAL = Path(__file__).parents[2] / "real_programs"
 @pytest.mark.parametrize("argv", ["", "x"], ids=["trains", "trains and evaluates"])
 def test_parameters_left_out_of_the_optimizer_are_found_in_a_script_that_evaluates_too(argv, captured) -> None:
     source = (REAL / "opt701.py").read_text().replace("__import__('sys').argv[1:]", repr(argv))
-    assert [one.rule.code for one in judge(captured(source)).findings] == ["BP701"]
+    assert [finding.rule.code for finding in judge(captured(source)).findings] == ["BP701"]
 
 
 def test_the_eval_that_is_named_stands_before_the_training(captured) -> None:
@@ -31,4 +31,4 @@ net(torch.randn(8, 6))
 """
     (finding,) = judge(captured(source)).findings
     assert finding.rule.code == "BP611"
-    assert 6 in [one.location.region.start_line for one in finding.related]
+    assert 6 in [row.location.region.start_line for row in finding.related]

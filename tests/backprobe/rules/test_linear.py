@@ -1,4 +1,4 @@
-"""Judging and reporting are linear in the record and the source: lines of ours are counted, not seconds.
+"""Judging and reporting are linear in the record and the source: executed lines are counted, not seconds.
 
 Each shape is a program that grows with a number. Twice the number is twice the program or twice its turns; what a rule
 does for it may be 2.2 times as much, for a program has parts that do not grow.
@@ -180,7 +180,7 @@ SHAPES: dict[Callable[[int], str], int] = {
 
 
 def lines_of(record: Record) -> Counter[CodeType]:
-    """How many lines of ours run to judge a record and to report it, by function."""
+    """How many lines of code run to judge a record and to report it, by function."""
     counted: Counter[CodeType] = Counter()
 
     def line(frame: FrameType, event: str, _: Any) -> Any:

@@ -3,6 +3,7 @@
 import pytest
 
 from backprobe.rules import judge
+from backprobe.rules.analysis.graph.walks import operation_name
 from backprobe.rules.analysis.source.naming import without_marks
 from backprobe.show.first_occurrence import first_seen
 
@@ -57,6 +58,19 @@ def test_only_a_users_expression_is_marked(text: str, plain: str) -> None:
 )
 def test_the_first_nan_tells_in_which_module_call_it_was_born(line, negative, said, captured) -> None:
     record = captured(TWICE_A_STEP.replace(line, negative))
-    (finding,) = (one for one in judge(record).findings if one.rule.code == "BP501")
+    (finding,) = (finding for finding in judge(record).findings if finding.rule.code == "BP501")
     assert first_seen(finding).startswith("First at step 2, in backward call 3")
     assert first_seen(finding).endswith(f"in {said}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("PowBackward0", "pow"),
+        ("LogSoftmaxBackward0", "log_softmax"),
+        ("Log1PBackward0", "log1p"),
+        ("ScaledDotProductFlashAttentionForCpuBackward0", "scaled_dot_product_flash_attention_for_cpu"),
+    ],
+)
+def test_an_operation_is_called_as_torch_calls_it(kind, name) -> None:
+    assert operation_name(kind) == name

@@ -75,8 +75,10 @@ for step in range(8):
     ("look", "fixes"), [("with torch.no_grad(): print(loss_of(torch.randn(5, 4)))", 0), ("print(step)", 1)]
 )
 def test_a_function_that_also_evaluates_is_not_put_into_training_mode(look, fixes, captured) -> None:
-    found = [one for one in judge(captured(EVALUATED.format(look=look))).findings if one.rule.code == "BP611"]
-    assert [len(one.fixes) for one in found] == [fixes]
+    found = [
+        finding for finding in judge(captured(EVALUATED.format(look=look))).findings if finding.rule.code == "BP611"
+    ]
+    assert [len(finding.fixes) for finding in found] == [fixes]
 
 
 SHARED = """\
@@ -97,8 +99,10 @@ through(torch.ones(4)).backward()
 
 @pytest.mark.parametrize(("result", "safety"), [("total.sum() + z.sum()", "unsafe"), ("total.sum()", "safe")])
 def test_a_new_tensor_is_no_safe_fix_where_another_name_is_read_on(result, safety, captured) -> None:
-    found = [one for one in judge(captured(SHARED.format(result=result))).findings if one.rule.code == "BP401"]
-    assert [fix.safety for one in found for fix in one.fixes] == [safety]
+    found = [
+        finding for finding in judge(captured(SHARED.format(result=result))).findings if finding.rule.code == "BP401"
+    ]
+    assert [fix.safety for finding in found for fix in finding.fixes] == [safety]
 
 
 CHOSEN = """\
@@ -122,8 +126,10 @@ for _ in range(3):
     [("net(torch.randn(8, 4))", 1), ("net(torch.randn(8, 4)).topk(4).values", 0)],
 )
 def test_what_is_chosen_under_no_grad_is_not_put_under_gradients(choice, fixes, captured) -> None:
-    found = [one for one in judge(captured(CHOSEN.format(choice=choice))).findings if one.rule.code == "BP602"]
-    assert [len(one.fixes) for one in found] == [fixes]
+    found = [
+        finding for finding in judge(captured(CHOSEN.format(choice=choice))).findings if finding.rule.code == "BP602"
+    ]
+    assert [len(finding.fixes) for finding in found] == [fixes]
 
 
 WRAPPED = """\
@@ -163,8 +169,8 @@ torch.distributed.destroy_process_group()
     ],
 )
 def test_a_wrapper_is_not_called_for_a_part_of_what_is_trained(loss, fixes, captured) -> None:
-    found = [one for one in judge(captured(WRAPPED.format(loss=loss))).findings if one.rule.code == "BP740"]
-    assert [len(one.fixes) for one in found] == [fixes]
+    found = [finding for finding in judge(captured(WRAPPED.format(loss=loss))).findings if finding.rule.code == "BP740"]
+    assert [len(finding.fixes) for finding in found] == [fixes]
 
 
 PLAYERS = """\
@@ -193,7 +199,7 @@ for _ in range(3):
 )
 def test_a_cut_that_two_calls_without_a_kept_graph_need_is_not_dropped(critic, titles, captured) -> None:
     findings = judge(captured(PLAYERS.format(critic=critic))).findings
-    assert [fix.title for one in findings if one.rule.code == "BP601" for fix in one.fixes] == titles
+    assert [fix.title for finding in findings if finding.rule.code == "BP601" for fix in finding.fixes] == titles
 
 
 SLOPES = """\
@@ -226,7 +232,7 @@ def test_a_helper_is_given_no_name_of_its_callers(asked, titles, captured) -> No
 @pytest.mark.parametrize(
     ("program", "code"),
     [
-        ("graph-carried-across-steps: what the optimizer holds is bound anew to a projection", "BP302"),
+        ("graph-carried-across-steps: what the optimizer holds is bound to a projection", "BP302"),
         ("graph-carried-across-steps: a list of penalties is filled in forward and never emptied", "BP302"),
         ("graph-break-rebuild: a list of tensors and a number", "BP605"),
     ],

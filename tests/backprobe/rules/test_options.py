@@ -6,7 +6,7 @@ from backprobe.rules import RULES, BadOption, JudgeOptions, judge, kept_options,
 from backprobe.rules.framework.options import chosen_thresholds, threshold
 from backprobe.rules.framework.rule import Rule
 
-DECLARED = [one.RULE for one in RULES]
+DECLARED = [rule.RULE for rule in RULES]
 STEEP = Rule(
     name="too-steep", code="BP599", since="0.1", severity="warning", confidence="heuristic", fix="manual",
     needs=("stats",), thresholds={"ratio": 1000.0},

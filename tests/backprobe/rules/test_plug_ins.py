@@ -26,7 +26,7 @@ def distribution(folder: Path, value: str = f"{PACKAGE}:RULES") -> Path:
     return folder
 
 
-def told(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def run_with_plug_in(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(folder), str(Path(__file__).parents[3])])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
@@ -54,7 +54,7 @@ def record(plug_in, captured) -> Path:
 
 def checked(folder: Path, record: Path, *more: str) -> dict:
     target = folder / "told.json"
-    run = told(
+    run = run_with_plug_in(
         folder, "-m", "backprobe", "rules", "check", str(record), "--format", "json", "--output", str(target), *more
     )
     assert run.stderr == ""
@@ -64,7 +64,7 @@ def checked(folder: Path, record: Path, *more: str) -> dict:
 
 @pytest.mark.usefixtures("fresh_python")
 def test_the_template_keeps_the_laws_that_our_own_rules_keep(plug_in) -> None:
-    run = told(plug_in, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    run = run_with_plug_in(plug_in, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert run.returncode == 0, run.stdout
     assert "8 passed" in run.stdout
 
@@ -75,7 +75,7 @@ def test_a_rule_that_breaks_a_law_is_told_by_the_kit(plug_in) -> None:
     text = rule.read_text()
     rule.write_text(text.replace("if rate > most", "if rate > most / 10"))
     try:
-        run = told(plug_in, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+        run = run_with_plug_in(plug_in, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     finally:
         rule.write_text(text)
     assert "1 failed, 7 passed" in run.stdout
@@ -87,8 +87,8 @@ def test_an_installed_rule_judges_is_listed_explained_and_chosen_like_ours(plug_
     assert found["rule"] == {"code": "ACM101", "name": NAME, "url": "/rules/ACM101"}
     assert found["location"]["region"]["start_line"] == 3
     assert checked(plug_in, record, "--ignore", "ACM")["findings"] == []
-    assert "ACM101  rate-too-high" in told(plug_in, "-m", "backprobe", "rules").stdout
-    assert "overshoots" in told(plug_in, "-m", "backprobe", "explain", "acm101").stdout
+    assert "ACM101  rate-too-high" in run_with_plug_in(plug_in, "-m", "backprobe", "rules").stdout
+    assert "overshoots" in run_with_plug_in(plug_in, "-m", "backprobe", "explain", "acm101").stdout
 
 
 def test_a_threshold_of_an_installed_rule_is_a_setting(plug_in, record) -> None:
@@ -117,7 +117,7 @@ def test_one_that_cannot_be_loaded_costs_itself_and_is_told(plug_in, record) -> 
     distribution(plug_in, "not_there:RULES")
     try:
         shown = checked(plug_in, record)
-        listed = told(plug_in, "-m", "backprobe", "rules")
+        listed = run_with_plug_in(plug_in, "-m", "backprobe", "rules")
     finally:
         distribution(plug_in)
     (found,) = shown["findings"]

@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from backprobe.record import Record
 from backprobe.rules import RULES, judge
@@ -28,24 +29,24 @@ def test_a_program_is_found_at_its_marks_and_nowhere_else(source, captured) -> N
     record = captured(source)
     assert record.end is not None
     findings = judge(record).findings
-    assert [one.message for one in findings if one.rule.code == "BP902"] == []
-    loud = [one for one in findings if one.level != "note"]
-    assert sorted((one.rule.code, one.location.region.start_line) for one in loud) == marks(source)
-    for fix in (fix for one in loud for fix in one.fixes if fix.edits):
+    assert [finding.message for finding in findings if finding.rule.code == "BP902"] == []
+    loud = [finding for finding in findings if finding.level != "note"]
+    assert sorted((finding.rule.code, finding.location.region.start_line) for finding in loud) == marks(source)
+    for fix in (fix for finding in loud for fix in finding.fixes if fix.edits):
         mended = edited(source, fix.edits)
         ast.parse(mended)
         again = captured(mended)
         assert again.end is not None
         assert again.end.exit_code in {record.end.exit_code, 0}, mended
-        assert [one.rule.code for one in judge(again).findings if one.level != "note"] == [], mended
+        assert [finding.rule.code for finding in judge(again).findings if finding.level != "note"] == [], mended
 
 
 def test_where_no_values_are_recorded_a_write_through_data_is_told_by_its_statement(captured) -> None:
     record = captured(PROGRAMS["parameters-not-in-optimizer: written in place through .data"], tier="grad")
     judged = judge(record)
     assert judged.findings == ()
-    need_values = {one.RULE.name for one in RULES if "stats" in one.RULE.needs}
-    assert {one.name for one in judged.not_run} == need_values
+    need_values = {rule.RULE.name for rule in RULES if "stats" in rule.RULE.needs}
+    assert {row.name for row in judged.not_run} == need_values
     assert judged.rules_judged == len(RULES) - len(need_values)
 
 
@@ -61,6 +62,14 @@ def test_a_gradient_that_only_scales_is_not_said_to_be_differentiated(use, captu
     assert finding.rule.code == "BP325"
     assert "is used as a constant in what is differentiated" in finding.message
     assert "differentiated again" not in finding.message
+
+
+def test_the_function_of_a_hook_is_found_where_its_path_is_written_whole(captured) -> None:
+    """A program that is started by its path has such paths in its record."""
+    (rule,) = [rule for rule in RULES if rule.RULE.code == "BP250"]
+    record = captured(example(rule)[0])
+    hooks = tuple(replace(hook, path=f"/home/user/{hook.path}") for hook in record.hooks)
+    assert [finding.rule.code for finding in judge(replace(record, hooks=hooks)).findings] == ["BP250"]
 
 
 class TablesRead:

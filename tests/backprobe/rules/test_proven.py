@@ -41,7 +41,7 @@ def watched(bad_step: int, steps: int = 40) -> Finding:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    (found,) = [one for one in watching.findings if one.rule.name.startswith("nonfinite")]
+    (found,) = [finding for finding in watching.findings if finding.rule.name.startswith("nonfinite")]
     return found
 
 
@@ -67,8 +67,8 @@ def test_a_nan_of_a_captured_step_is_proven() -> None:
 
 def test_what_never_happens_is_not_proven_by_some_of_the_steps(captured) -> None:
     short, long = (judge(captured(DETACHED.format(steps=steps))) for steps in (4, 1200))
-    assert [(one.rule.code, one.confidence) for one in short.findings] == [("BP601", "proven")]
-    assert [(one.rule.code, one.confidence) for one in long.findings] == [("BP601", "likely")]
+    assert [(finding.rule.code, finding.confidence) for finding in short.findings] == [("BP601", "proven")]
+    assert [(finding.rule.code, finding.confidence) for finding in long.findings] == [("BP601", "likely")]
     # How many steps are sampled away depends on how long the run took.
     assert str(long.findings[0].evidence["unseen"]).endswith(("was not captured in full", "left out bindings"))
 
@@ -98,20 +98,26 @@ def test_no_gap_makes_a_finding_proven_that_the_whole_record_does_not_have(name,
 
 def programs_of(name: str) -> list[str]:
     corpus = load_set(name)
-    return [*(text for case in corpus.cases for text in (case.bad, case.good)), *(one.text for one in corpus.correct)]
+    return [*(text for case in corpus.cases for text in (case.bad, case.good)), *(row.text for row in corpus.correct)]
 
 
 def proven_in(record: Record) -> list[tuple[str, int]]:
     """Rule and line of the findings that are proven."""
     return [
-        (one.rule.name, one.location.region.start_line) for one in judge(record).findings if one.confidence == "proven"
+        (finding.rule.name, finding.location.region.start_line)
+        for finding in judge(record).findings
+        if finding.confidence == "proven"
     ]
 
 
 def places(findings: tuple[Finding, ...]) -> set[tuple[str, int]]:
     """Rule and line of the findings, and of what follows from them."""
-    found = {(one.rule.name, one.location.region.start_line) for one in findings}
-    return found | {(one.rule, one.location.region.start_line) for finding in findings for one in finding.consequences}
+    found = {(finding.rule.name, finding.location.region.start_line) for finding in findings}
+    return found | {
+        (consequence.rule, consequence.location.region.start_line)
+        for finding in findings
+        for consequence in finding.consequences
+    }
 
 
 def test_bindings_are_thinned_out_where_the_definition_of_a_gap_says() -> None:

@@ -78,9 +78,9 @@ def module(of: Rule, check) -> types.SimpleNamespace:
 
 
 def test_names_and_codes_are_unique_and_registered_in_order() -> None:
-    codes = [one.RULE.code for one in RULES]
+    codes = [row.RULE.code for row in RULES]
     assert codes == sorted(set(codes))
-    names = [one.name for one in every_rule()]
+    names = [row.name for row in every_rule()]
     assert len(names) == len(set(names))
     assert not [name for name in names if name.startswith(OPENINGS)]
 
@@ -94,14 +94,16 @@ def test_a_rule_is_in_the_folder_of_its_family_and_has_a_code_of_its_hundred() -
 
 def test_every_file_in_a_family_is_a_registered_rule() -> None:
     files = {path for family in HUNDREDS for path in (FOLDER / family).glob("[!_]*.py") if family != "health"}
-    assert files == {Path(one.__file__) for one in RULES}
+    assert files == {Path(row.__file__) for row in RULES}
 
 
 def test_rules_import_the_record_and_this_folder_only() -> None:
     for path in FOLDER.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            imported += [f"{node.module}.{one.name}" for one in node.names] if isinstance(node, ast.ImportFrom) else []
+            imported += (
+                [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+            )
             for name in imported:
                 assert name.split(".")[0] not in {"torch", "numpy", "os", "time", "socket", "random", "sqlalchemy"}, (
                     path
@@ -124,7 +126,7 @@ def test_an_exception_in_a_rule_costs_that_rule_only() -> None:
 
     rules = [module(rule("broken", code="BP998"), broken), module(rule(), lambda _record: iter([finding()]))]
     judged = judge(empty(), rules=rules)
-    assert [(one.rule.code, one.level) for one in judged.findings] == [("BP999", "warning"), ("BP902", "note")]
+    assert [(row.rule.code, row.level) for row in judged.findings] == [("BP999", "warning"), ("BP902", "note")]
     assert judged.rules_judged == 1
     assert "broken" in judged.findings[1].message
     assert "ValueError" in judged.findings[1].message
@@ -149,13 +151,13 @@ def test_a_rule_that_is_ended_from_outside_is_named_and_the_others_findings_stay
 
 
 def test_a_rule_whose_facts_are_missing_is_not_run_and_that_is_said() -> None:
-    one = module(rule(needs=("snapshot", "saved")), lambda _record: iter([finding()]))
-    judged = judge(empty("state"), rules=[one])
+    rule_module = module(rule(needs=("snapshot", "saved")), lambda _record: iter([finding()]))
+    judged = judge(empty("state"), rules=[rule_module])
     assert (judged.findings, judged.rules_judged) == ((), 0)
     assert [(row.code, row.why) for row in judged.not_run] == [
         ("BP999", "needs `saved`, which the tier `state` does not record")
     ]
-    assert judge(empty("grad"), rules=[one]).rules_judged == 1
+    assert judge(empty("grad"), rules=[rule_module]).rules_judged == 1
     measured = module(rule(needs=("stats",)), lambda _record: iter(()))
     assert judge(empty("grad"), rules=[measured]).rules_judged == 0
     assert judge(empty("full"), rules=[measured]).rules_judged == 1
@@ -165,14 +167,14 @@ def test_equal_findings_are_one_with_their_count_and_steps() -> None:
     from backprobe.rules.framework.finding import Occurrences
 
     steps = [finding(occurrences=Occurrences(first_step=step, last_step=step)) for step in (3, 0, 7)]
-    (one,) = judge(empty(), rules=[module(rule(), lambda _record: iter(steps))]).findings
-    assert one.occurrences == Occurrences(count=3, first_step=0, last_step=7)
+    (merged,) = judge(empty(), rules=[module(rule(), lambda _record: iter(steps))]).findings
+    assert merged.occurrences == Occurrences(count=3, first_step=0, last_step=7)
 
 
 def test_findings_come_worst_first_then_in_order_of_the_source() -> None:
     mixed = [finding(3), finding(1, level="note"), finding(2, level="error"), finding(1)]
     judged = judge(empty(), rules=[module(rule(), lambda _record: iter(mixed))])
-    assert [(one.level, one.location.region.start_line) for one in judged.findings] == [
+    assert [(row.level, row.location.region.start_line) for row in judged.findings] == [
         ("error", 2),
         ("warning", 1),
         ("warning", 3),
@@ -197,8 +199,8 @@ def test_a_fingerprint_is_an_identity_that_survives_edits_elsewhere() -> None:
     assert first.fingerprint == moved.fingerprint
     assert first.fingerprint.startswith("backprobe/v1:")
     assert len(first.fingerprint) == len("backprobe/v1:") + 16
-    one, two = with_fingerprints([finding(1), finding(2)])
-    assert one.fingerprint == first.fingerprint != two.fingerprint
+    first_finding, two = with_fingerprints([finding(1), finding(2)])
+    assert first_finding.fingerprint == first.fingerprint != two.fingerprint
     windows = msgspec.structs.replace(
         finding(), location=msgspec.structs.replace(finding().location, path="a\\train.py")
     )
@@ -210,7 +212,7 @@ def test_a_fingerprint_is_an_identity_that_survives_edits_elsewhere() -> None:
         finding(rule=RuleName(code="BP999", name="other", url="")),
         msgspec.structs.replace(finding(), location=msgspec.structs.replace(finding().location, function="main")),
     ]
-    assert len({one.fingerprint for one in with_fingerprints(others)} | {first.fingerprint}) == 5
+    assert len({reported.fingerprint for reported in with_fingerprints(others)} | {first.fingerprint}) == 5
 
 
 def test_the_json_of_a_finding_is_the_shape_that_clients_read() -> None:

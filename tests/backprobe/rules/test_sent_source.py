@@ -32,7 +32,7 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 
 def found_in(record):
-    return {(one.rule.name, one.location.region.start_line) for one in judge(record).findings}
+    return {(finding.rule.name, finding.location.region.start_line) for finding in judge(record).findings}
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +52,10 @@ def test_the_functions_of_a_watched_job_are_enough_for_what_the_whole_says(watch
 @pytest.mark.parametrize("policy", ["lines", "none"])
 def test_rules_that_lacked_the_text_are_not_said_to_have_judged(watched, policy) -> None:
     whole, sent = judge(watched), judge(as_sent(watched, policy))
-    silent = {one.rule.name for one in whole.findings} - {one.rule.name for one in sent.findings}
+    silent = {finding.rule.name for finding in whole.findings} - {finding.rule.name for finding in sent.findings}
     assert silent, "else this tests nothing"
-    assert silent <= {one.name for one in sent.not_run}
-    (why,) = {one.why for one in sent.not_run}
+    assert silent <= {row.name for row in sent.not_run}
+    (why,) = {rule.why for rule in sent.not_run}
     assert why.startswith("needs the text of ")
     assert why.endswith("test_sent_source.py, which is not in the record")
     assert sent.rules_judged + len(sent.not_run) == whole.rules_judged

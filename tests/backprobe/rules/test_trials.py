@@ -30,7 +30,7 @@ def place(line, path="t.py"):
     return Location(path=path, region=Region(start_line=line, start_col=1, end_line=line, end_col=2))
 
 
-def found(code, line, *, level="warning", binding="x", path="t.py", consequences=()):
+def build_finding(code, line, *, level="warning", binding="x", path="t.py", consequences=()):
     rule = RuleName(code=code, name=f"rule-{code.lower()}", url="")
     return Finding(
         rule=rule, level=level, confidence="proven", message="", location=place(line, path),
@@ -51,7 +51,7 @@ def found(code, line, *, level="warning", binding="x", path="t.py", consequences
     ],
 )
 def test_a_line_is_followed_back_through_edits(edits, lines):
-    ours = [one for one in edits if one.path == "t.py"]
+    ours = [row for row in edits if row.path == "t.py"]
     made = edited(TEXT, ours).split("\n")
     assert [list(LineMap(edits).before("t.py", number)) for number in range(1, len(made))] == lines
     for number, back in enumerate(lines, 1):
@@ -60,8 +60,8 @@ def test_a_line_is_followed_back_through_edits(edits, lines):
             assert TEXT.split("\n")[back[0] - 1] == kept
 
 
-ONE = found("BP1", 2)
-NOTE = found("BP9", 4, level="note")
+ONE = build_finding("BP1", 2)
+NOTE = build_finding("BP9", 4, level="note")
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,18 @@ NOTE = found("BP9", 4, level="note")
         (Shown(findings=(ONE,), loss=2.0, later=(3.0, 4.0)), Shown(findings=(), loss=9.0), "confirmed"),
         (Shown(findings=(ONE,), loss=2.0, later=(3.0, 4.0)), Shown(findings=(), loss=6.0), "changes-values"),
         (Shown(findings=(ONE,), loss=2.0, later=(3.0,)), Shown(findings=(), loss=3.0), "changes-values"),
-        (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2),)), "insufficient"),
-        (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2, binding="y"),)), "insufficient"),
-        (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 4),)), "insufficient"),  # it moved inside its function
-        (Shown(findings=(ONE,)), Shown(findings=(found("BP2", 3),)), "breaks"),
-        (Shown(findings=(ONE,)), Shown(findings=(found("BP2", 2),)), "insufficient"),
+        (Shown(findings=(ONE,)), Shown(findings=(build_finding("BP1", 2),)), "insufficient"),
+        (Shown(findings=(ONE,)), Shown(findings=(build_finding("BP1", 2, binding="y"),)), "insufficient"),
+        (
+            Shown(findings=(ONE,)),
+            Shown(findings=(build_finding("BP1", 4),)),
+            "insufficient",
+        ),  # it moved inside its function
+        (Shown(findings=(ONE,)), Shown(findings=(build_finding("BP2", 3),)), "breaks"),
+        (Shown(findings=(ONE,)), Shown(findings=(build_finding("BP2", 2),)), "insufficient"),
         (Shown(findings=(ONE,)), Shown(findings=(NOTE,)), "confirmed"),
-        (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2, path="o.py"),)), "breaks"),
-        (Shown(findings=(ONE, found("BP1", 4))), Shown(findings=(found("BP1", 4),)), "confirmed"),
+        (Shown(findings=(ONE,)), Shown(findings=(build_finding("BP1", 2, path="o.py"),)), "breaks"),
+        (Shown(findings=(ONE, build_finding("BP1", 4))), Shown(findings=(build_finding("BP1", 4),)), "confirmed"),
         (Shown(findings=(ONE,)), Shown(findings=(), failure=Failure(what="E", path="t.py", line=3)), "breaks"),
         (
             Shown(findings=(ONE,), failure=Failure(what="E", path="t.py", line=2)),
@@ -93,7 +97,7 @@ NOTE = found("BP9", 4, level="note")
         ),
         (
             Shown(findings=(ONE,), failure=Failure(what="E", path="t.py", line=2)),
-            Shown(findings=(found("BP2", 4),), failure=Failure(what="E", path="t.py", line=4)),
+            Shown(findings=(build_finding("BP2", 4),), failure=Failure(what="E", path="t.py", line=4)),
             "confirmed",  # it goes on where it had failed, and what is there was never reached
         ),
     ],
@@ -103,16 +107,18 @@ def test_a_verdict_follows_from_what_two_runs_show(before, after, verdict):
 
 
 def test_what_was_folded_under_a_finding_and_stays_is_not_new_and_not_mended():
-    folded = found("BP1", 2, consequences=(Consequence(rule="rule-bp2", location=place(4)),))
-    trial = compared(folded, (DELETED,), Shown(findings=(folded,)), Shown(findings=(found("BP2", 3),)))
+    folded = build_finding("BP1", 2, consequences=(Consequence(rule="rule-bp2", location=place(4)),))
+    trial = compared(folded, (DELETED,), Shown(findings=(folded,)), Shown(findings=(build_finding("BP2", 3),)))
     assert (trial.verdict, trial.why) == ("insufficient", "the finding is still there")
-    other = found("BP3", 1, consequences=(Consequence(rule="rule-bp2", location=place(4)),))
+    other = build_finding("BP3", 1, consequences=(Consequence(rule="rule-bp2", location=place(4)),))
     before = Shown(findings=(ONE, other))
-    assert compared(ONE, (DELETED,), before, Shown(findings=(found("BP2", 3), other))).verdict == "confirmed"
+    assert compared(ONE, (DELETED,), before, Shown(findings=(build_finding("BP2", 3), other))).verdict == "confirmed"
 
 
 def test_the_fault_that_the_line_has_is_named_and_no_other():
-    trial = compared(ONE, (REPLACED,), Shown(findings=(ONE,)), Shown(findings=(found("BP3", 1), found("BP2", 2))))
+    trial = compared(
+        ONE, (REPLACED,), Shown(findings=(ONE,)), Shown(findings=(build_finding("BP3", 1), build_finding("BP2", 2)))
+    )
     assert (trial.verdict, trial.why) == ("insufficient", "the line has another fault: BP2 rule-bp2 at t.py:2")
 
 

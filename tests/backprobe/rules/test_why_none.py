@@ -342,7 +342,7 @@ def test_a_parameter_behind_a_cut_without_a_name_names_the_line_of_its_finding(p
     why = why_none(record)[weight]
     assert (why.verdict, why.line) == ("cut", line), why
     assert f"at line {line} cut it off from the root" in why.text
-    (finding,) = [one for one in judge(record).findings if ("tensor", weight) in one.subject.facts]
+    (finding,) = [finding for finding in judge(record).findings if ("tensor", weight) in finding.subject.facts]
     assert finding.location.region.start_line == line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
-from backprobe.rules.analysis.source.syntax import Tree, region_in, site_of, statement, tree_of
+from backprobe.rules.analysis.source.syntax import Tree, method_called, region_in, site_of, statement, tree_of
 
 if TYPE_CHECKING:
     from backprobe.record import GradRead, Record, Site
@@ -27,6 +27,40 @@ def is_only_tested(record: Record, read: GradRead) -> bool:
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}
         return _is_tested_later(tree, node, names)
     return False
+
+
+def is_guarding(record: Record, read: GradRead) -> bool:
+    """Return whether a read that is tested decides about a use of the same gradient: `if p.grad is None: continue`."""
+    site = site_of(record, read.site)
+    node, tree = statement(record, site), tree_of(record, site)
+    load = _load_at(record, site, node)
+    if node is None or tree is None or load is None:
+        return False
+    names: set[str] = set()
+    if isinstance(node, ast.Assign) and node.value is load:
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+    wanted = ast.unparse(load)
+    for part in ast.walk(_scope(tree, node)):
+        if not isinstance(part, ast.Name | ast.Attribute) or not isinstance(part.ctx, ast.Load):
+            continue
+        is_same = part.id in names if isinstance(part, ast.Name) else not names and ast.unparse(part) == wanted
+        if is_same and not (_is_test(tree, part) or _is_idle(tree, part)):
+            return True
+    return False
+
+
+def _is_idle(tree: Tree, part: ast.expr) -> bool:
+    """It is only cleared, or goes into a text, or is printed."""
+    above = tree.parents.get(part)
+    if isinstance(above, ast.Attribute) and above.attr in ("zero_", "detach_"):
+        return True
+    around = (above for above in tree.ancestors(part) if isinstance(above, ast.expr))
+    return any(isinstance(above, ast.JoinedStr) or method_called(above) == "print" for above in around)
+
+
+def _scope(tree: Tree, node: ast.stmt) -> ast.AST:
+    functions = (above for above in tree.ancestors(node) if isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef))
+    return next(functions, tree.module)
 
 
 def _load_at(record: Record, site: Site, node: ast.stmt | None) -> ast.Attribute | None:
@@ -88,7 +122,5 @@ def _is_none(node: ast.expr) -> bool:
 
 def _is_tested_later(tree: Tree, node: ast.stmt, names: set[str]) -> bool:
     """In the same function, one of the names is tested."""
-    functions = (above for above in tree.ancestors(node) if isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef))
-    scope: ast.AST = next(functions, tree.module)
-    loads = (part for part in ast.walk(scope) if isinstance(part, ast.Name) and part.id in names)
+    loads = (part for part in ast.walk(_scope(tree, node)) if isinstance(part, ast.Name) and part.id in names)
     return any(_is_test(tree, load) for load in loads if isinstance(load.ctx, ast.Load))

@@ -46,11 +46,21 @@ def hook_lambda(record: Record, hook: Hook) -> ast.Lambda | None:
     return found[0] if len(found) == 1 else None
 
 
+def source_of_hook(record: Record, hook: Hook) -> int | None:
+    """Return the source that defines a hook's callable: that of its site, else the one with its path."""
+    site = None if hook.callable_site is None else lookup(record).sites.get(hook.callable_site)
+    if site is not None:
+        return site.source  # the path of a program that was started by its path is written whole
+    return next((row.source for row in record.sources if row.path == hook.path), None)
+
+
 def _at_line(record: Record, hook: Hook) -> list[ast.AST]:
     """What begins in the first line of a callable's code: with its decorators, for a function."""
-    sources = [row.source for row in record.sources if row.path == hook.path and row.source in trees(record)]
-    nodes = [node for source in sources[:1] for node in trees(record)[source].nodes]
-    return [node for node in nodes if hook.line in (getattr(node, "lineno", None), *_marks(node))]
+    source = source_of_hook(record, hook)
+    tree = None if source is None else trees(record).get(source)
+    if tree is None:
+        return []
+    return [node for node in tree.nodes if hook.line in (getattr(node, "lineno", None), *_marks(node))]
 
 
 def _marks(node: ast.AST) -> list[int]:

@@ -60,8 +60,14 @@ def _causes(record: Record, row: GradientCheck, findings: Sequence[Finding]) -> 
 
 
 def _stands_at(record: Record, finding: Finding, place: Site) -> bool:
-    """On the line of the place, on the `with` or the decorator around it, or in the function that the place defines."""
-    if lookup(record).sources[place.source].path != finding.location.path:
+    """On the line of the place, on the `with` or the decorator around it, or in the function that the place defines.
+
+    A finding at the call of a helper has the place among its related locations.
+    """
+    path = lookup(record).sources[place.source].path
+    if any((other.location.path, other.location.region.start_line) == (path, place.line) for other in finding.related):
+        return True
+    if path != finding.location.path:
         return False
     line = finding.location.region.start_line
     if line <= place.line <= finding.location.region.end_line:

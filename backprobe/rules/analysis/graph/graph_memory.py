@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import number_at, parts_of, statement
 
 if TYPE_CHECKING:
     from backprobe.record import Growth, Node, Record
@@ -80,6 +83,38 @@ def _held(record: Record, place: Callable[[Node], K]) -> dict[K, Holding]:
             storages[where][one] = row.size_bytes or 0
     found = {where: Holding(nodes=count, size_bytes=sum(storages[where].values())) for where, count in nodes.items()}
     return dict(sorted(found.items(), key=lambda item: (-item[1].size_bytes, -item[1].nodes)))
+
+
+def holder_of(record: Record, tensors: Iterable[int]) -> str | None:
+    """Return the path of names that keeps one of these tensors, as capture found it last; None: none was found."""
+    wanted = set(tensors)
+    rows = (row for row in reversed(record.retentions) if row.holders and row.root in wanted)
+    found = max(rows, key=lambda row: row.moment, default=None)
+    return None if found is None else found.holders[0]
+
+
+def held_by(record: Record, tensors: Iterable[int]) -> dict[str, str]:
+    """Return `holder_of` as evidence; empty if there is none."""
+    holder = holder_of(record, tensors)
+    return {} if holder is None else {"held_by": holder}
+
+
+def closure_of_holder(record: Record, holder: str) -> int | None:
+    """Return the statement that makes the closure in whose cell a graph is held; None: it is held in another way."""
+    found = _CELL.search(holder)
+    around, _, name = found["function"].rpartition(".<locals>.") if found is not None else ("", "", "")
+    for site in record.sites:
+        node = statement(record, site) if found is not None and site.function == around else None
+        for part in parts_of(node):
+            is_lambda = isinstance(part, ast.Lambda) and name == "<lambda>"
+            is_function = isinstance(part, ast.FunctionDef) and part.name == name
+            reads = (name.id for name in ast.walk(part) if isinstance(name, ast.Name))
+            if found is not None and (is_lambda or is_function) and found["variable"] in reads:
+                return number_at(record, node)
+    return None
+
+
+_CELL: Final = re.compile(r"cell of (?P<function>[^ ]+): (?P<variable>\w+)")
 
 
 def growths(record: Record) -> list[Series]:

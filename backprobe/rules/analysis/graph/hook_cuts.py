@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.hook_code import hook_function, hook_lambda
+from backprobe.rules.analysis.gradients.hook_code import hook_function, hook_lambda, source_of_hook
 from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.source.break_syntax import Ending
 from backprobe.rules.analysis.source.custom_functions import returns
@@ -23,26 +23,26 @@ _GIVE_BACK: Final = frozenset({"setdefault"})
 @table
 def hook_cuts(record: Record) -> dict[int, tuple[Ending, int]]:
     """By module: what a forward hook returns in place of the output, without its history; and the file."""
-    files = {row.path: row.source for row in record.sources}
     found: dict[int, tuple[Ending, int]] = {}
     for hook in record.hooks:
-        if hook.kind == "module-forward" and hook.module is not None and hook.path in files:
+        source = source_of_hook(record, hook)
+        if hook.kind == "module-forward" and hook.module is not None and source is not None:
             for value in _detached(record, hook):
                 ending = Ending(kind="detach", node=value, how=f"the hook's `{ast.unparse(value)[:40]}`")
-                found.setdefault(hook.module, (ending, files[hook.path]))
+                found.setdefault(hook.module, (ending, source))
     return found
 
 
 @table
 def hooks_at(record: Record) -> dict[ast.expr, list[tuple[int, Function]]]:
     """The functions that forward hooks call in a call expression of the program, each with its file."""
-    files = {row.path: row.source for row in record.sources}
     found: dict[ast.expr, list[tuple[int, Function]]] = {}
     for hook in record.hooks:
-        function = hook_function(record, hook) if hook.kind == "module-forward" and hook.path in files else None
+        source = source_of_hook(record, hook)
+        function = hook_function(record, hook) if hook.kind == "module-forward" else None
         for part, modules in called_modules(record).items() if function is not None else ():
-            if function is not None and hook.module in modules:
-                found.setdefault(part, []).append((files[hook.path or ""], function))
+            if function is not None and source is not None and hook.module in modules:
+                found.setdefault(part, []).append((source, function))
     return found
 
 

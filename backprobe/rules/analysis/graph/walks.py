@@ -22,6 +22,7 @@ RESHAPES: Final = frozenset({
 """Operations that hand elements on as they are, in another shape, order, number or dtype."""
 
 _NUMBERED: Final = re.compile(r"Backward\d*$")
+_WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def op(node: Node) -> str:
@@ -33,6 +34,11 @@ def op(node: Node) -> str:
 def op_of(kind: str) -> str:
     """The same of a node's type."""
     return _NUMBERED.sub("", kind)
+
+
+def operation_name(kind: str) -> str:
+    """Return torch's name of the operation of a node's type: `log_softmax` of `LogSoftmaxBackward0`."""
+    return _WORD_START.sub("_", op_of(kind)).lower()
 
 
 def operands(record: Record, node: int) -> list[int | None]:
@@ -49,6 +55,21 @@ def behind_shapes(record: Record, node: int | None) -> int | None:
         wanted = [one for one in operands(record, node) if one is not None]
         node = wanted[0] if len(wanted) == 1 else None
     return node
+
+
+def all_behind_shapes(record: Record, node: int | None) -> set[int]:
+    """The nodes that computed the elements which a node hands on, of a stack or a concatenation each of its parts."""
+    seen, waiting = set[int](), [] if node is None else [node]
+    found: set[int] = set()
+    while waiting:
+        at = waiting.pop()
+        if at not in seen:
+            seen.add(at)
+            if op(lookup(record).nodes[at]) in RESHAPES:
+                waiting += [one for one in operands(record, at) if one is not None]
+            else:
+                found.add(at)
+    return found
 
 
 def node_of(record: Record, tensor: int | None) -> int | None:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Record
 
 Kind = Literal[
-    "used-again", "only-old", "other-loss", "added-after-clip", "clipped-in-vain", "walked-twice", "lost", "left-over"
-]
+    "used-again", "only-old", "other-loss", "other-loss-before-step", "added-after-clip", "clipped-in-vain",
+    "walked-twice", "lost", "left-over",
+]  # fmt: skip
 
 _REPEATED: Final = 2
 """Steps in which a breach must be seen: a single one can be the last step, or a warm-up."""
@@ -102,8 +103,11 @@ def _faults(
     for part in fresh:
         others = [] if part.call is None else _steps_of_calls(record)[part.call]
         earlier = [other for other in others if other.optimizer != step.optimizer and other.moment < step.moment]
-        if earlier and any(other.moment > earlier[0].moment and other.source != part.source for other in fresh):
+        own = [other for other in fresh if other.source != part.source]
+        if earlier and any(other.moment > earlier[0].moment for other in own):
             yield "other-loss", (part.site, part.moment)
+        elif any(other.optimizer in _unused_by(record)[contribution.call] for other in others for contribution in own):
+            yield "other-loss-before-step", (part.site, part.moment)
     if clip is not None and not old and 0 < len(clip.contributions) < len(entry.contributions):
         yield "added-after-clip", (clip.site, clip.moment)
     for first in fresh:
@@ -217,6 +221,23 @@ def _steps_of_calls(record: Record) -> Mapping[int | None, list[OptimizerEvent]]
                 for part in entry.contributions:
                     found[part.call].append(entry.event)
     return found
+
+
+@table
+def _unused_by(record: Record) -> Mapping[int | None, set[int]]:
+    """Return, by backward call, the optimizers that cleared all it had brought their leaves before they stepped.
+
+    Such a call is meant for another optimizer alone: it reached these leaves on its way.
+    """
+    unused: defaultdict[int | None, set[int]] = defaultdict(set)
+    used: defaultdict[int | None, set[int]] = defaultdict(set)
+    for tensor, entries in grad_ledgers(record).items():
+        for entry in entries:
+            for part in entry.contributions if entry.kind == "clear" else ():
+                (used if part.steps else unused)[part.call].update(in_optimizers(record).get(tensor, ()))
+    for call in unused:
+        unused[call] -= used[call]
+    return unused
 
 
 @table

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections import Counter
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, steps
 from backprobe.rules.analysis.invariants.equal_rows import equal_rows
+from backprobe.rules.analysis.invariants.stopping_hooks import hook_before
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_zero
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
@@ -24,6 +26,9 @@ Statistics are float32, whose relative precision is 6e-8; the rest is a margin f
 
 def find_unchanged(record: Record) -> Breach | None:
     """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
+    lost = find_lost(record)
+    if lost is not None:
+        return lost
     found: list[int] = []
     for optimizer in record.optimizers:
         for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
@@ -38,6 +43,28 @@ def find_unchanged(record: Record) -> Breach | None:
     loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
     site = loads[0] if loads and loads[0] is not None else record.optimizers[-1].site
     return None if site is None else Breach("not-changed", site, tuple(found), record.optimizers[-1].optimizer)
+
+
+def find_lost(record: Record) -> Breach | None:
+    """Leaves that each step of their optimizer left as they were, though they had a gradient that is not zero."""
+    for optimizer in record.optimizers:
+        events = [
+            event for event in steps(record) if event.optimizer == optimizer.optimizer and event.unchanged is not None
+        ]
+        if optimizer.cls == "LBFGS" or len(events) < REPEATED:
+            continue
+        left = Counter(tensor for event in events for tensor in event.unchanged or ())
+        groups = {row.tensor: row.group for row in optimizer.tensors}
+        found = [tensor for tensor in groups if left[tensor] == len(events) and _has_rate(events, groups[tensor])]
+        site = events[-1].site
+        if found and site is not None:
+            return Breach("not-written", site, tuple(found), optimizer.optimizer)
+    return None
+
+
+def _has_rate(events: Sequence[OptimizerEvent], group: int) -> bool:
+    """Each of these steps had a learning rate above 0 for a group, as far as that is known."""
+    return all(event.learning_rates[group] > 0 for event in events if group < len(event.learning_rates))
 
 
 def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
@@ -79,6 +106,9 @@ def find_zero_gradients(record: Record) -> Breach | None:
         is_always_zero = all(is_zero(stats) for _moment, stats in rows)
         if in_optimizers(record).get(tensor) and is_always_zero and times >= REPEATED:
             found.append(tensor)
+    hook = hook_before(record, found) if found else None
+    if hook is not None and hook.site is not None:
+        return Breach("zeroed-by-hook", hook.site, tuple(found), None)
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
     if site is None:
         return None

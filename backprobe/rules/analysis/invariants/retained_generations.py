@@ -76,7 +76,8 @@ def retained_generations(record: Record) -> Retention | None:
         )
     makers = _makers(ends, kept, min(_GENERATIONS, generations)) or list(_alive_by_site(record, ends))[:1]
     tensors = {tensor.tensor for site in makers for tensor in kept.get(site, [])}
-    sites = _keeping_statements(record, tensors) or makers
+    inner = _inner_sites(record, kept)
+    sites = _keeping_statements(record, tensors) or [site for site in makers if site not in inner] or makers
     return Retention(
         generations, is_carried=False, is_freed=is_freed, sites=tuple(sites[:2]), tensors=tuple(sorted(tensors)[:8])
     )
@@ -128,14 +129,25 @@ def _births(record: Record) -> Mapping[int, int]:
 
 
 def _kept_tensors(record: Record, ends: Sequence[int]) -> Mapping[int | None, list[Tensor]]:
-    """Return the results of operations that outlive their turn, by statement."""
+    """Return the results of operations that outlive the turn after theirs, and the living ones, by statement."""
     kept: defaultdict[int | None, list[Tensor]] = defaultdict(list)
     for row in record.tensors:
         if row.created_by == "op" and row.role is None:
-            died = bisect_left(ends, row.died) if row.died is not None else len(ends) + 1
-            if died > bisect_left(ends, row.moment):
+            died = bisect_left(ends, row.died) if row.died is not None else len(ends) + 2
+            if died > bisect_left(ends, row.moment) + 1:
                 kept[row.site].append(row)
     return kept
+
+
+def _inner_sites(record: Record, kept: Mapping[int | None, list[Tensor]]) -> set[int | None]:
+    """Return the statements whose kept tensors another statement made a kept tensor of: its graph keeps them."""
+    sites = {row.tensor: site for site, rows in kept.items() for row in rows}
+    found: set[int | None] = set()
+    for row in record.operations:
+        if row.tensor is not None and row.tensor in sites:
+            inner = {sites[operand] for operand in row.operands if operand in sites}
+            found |= inner - {sites[row.tensor]}
+    return found
 
 
 def _carrier(record: Record, ends: Sequence[int], kept: Mapping[int | None, list[Tensor]], least: int) -> Tensor | None:

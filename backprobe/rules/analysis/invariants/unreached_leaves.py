@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.invariants.replaced_values import replaced_values
 from backprobe.rules.analysis.invariants.value_flow import value_flow
-from backprobe.rules.analysis.modules.module_sites import calls_by_number
+from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Module, ModuleCall, Record
+    from backprobe.record import Module, ModuleCall, Operation, Record
 
 
 @table
@@ -24,7 +25,8 @@ def site_of_cut(record: Record, call: ModuleCall, leaf: int) -> int | None:
     """Return the statement that cuts a leaf off from the loss, given the first call of its module.
 
     In this order: the switch of the grad mode around the call, a custom Function that gave the leaf no gradient, the
-    first operation whose untracked result is used on, and a forward hook. None: nothing of these is known.
+    first operation whose untracked result goes into a loss, the statement that replaces the values made of the leaf,
+    the first operation whose untracked result is used on, and a forward hook. None: nothing of these is known.
     """
     chain = _enclosing(record, call)
     if not call.grad_mode:
@@ -67,14 +69,34 @@ def _site_of_operation(record: Record, chain: list[ModuleCall]) -> int | None:
     for call in chain:
         rows = [row for row in record.operations if row.statement == call.site]
         starts = [row for row in rows if row.requires_grad or row.result == "tensors"][:12]
-        cuts = flow.first_cuts(starts)
-        chosen = [row for row in cuts if flow.reaches(row, roots)] or cuts
+        own = [row for row in starts if row.function.rpartition(".")[2] == _last_name(record, call)]
+        cuts = flow.first_cuts(own or starts)  # a statement may call another module, too
+        chosen = [row for row in cuts if flow.reaches(row, roots)]
+        replacing = None if chosen else _site_of_replacing(record, own or starts)
+        if replacing is not None:
+            return replacing
+        chosen = chosen or cuts
         if chosen:
             called = [row.module for row in record.module_calls if row.site == chosen[0].statement]
             return next((hooks[module] for module in called if module in hooks), chosen[0].statement)
         if rows:
             break
     return None
+
+
+def _site_of_replacing(record: Record, starts: list[Operation]) -> int | None:
+    """Return the statement that replaced, before the backward call, the values that some operations led to."""
+    flow = value_flow(record)
+    for site, replaced in replaced_values(record).items():
+        if any(flow.reaches(row, replaced.tensors, is_tracked=True) for row in starts):
+            return site
+    return None
+
+
+def _last_name(record: Record, call: ModuleCall) -> str:
+    """Return what the module of a call is called in the module that holds it."""
+    module = modules_by_number(record).get(call.module)
+    return "" if module is None else (module.fqn or module.binding or "").rpartition(".")[2]
 
 
 def _site_of_hook(record: Record) -> int | None:

@@ -80,8 +80,8 @@ class ValueFlow:
                     cuts.append(taker)
         return cuts
 
-    def reaches(self, row: Operation, tensors: frozenset[int]) -> bool:
-        """Return whether the result of an operation went, by any way, into one of some tensors."""
+    def reaches(self, row: Operation, tensors: frozenset[int], *, is_tracked: bool = False) -> bool:
+        """Return whether the result of an operation went, by any way or a tracked one, into one of some tensors."""
         seen: set[int] = set()
         waiting = [row]
         while waiting and len(seen) < _MOST:
@@ -91,7 +91,8 @@ class ValueFlow:
             seen.add(at.operation)
             if at.tensor in tensors:
                 return True
-            waiting += self.takers(at)
+            takers = self.takers(at)
+            waiting += [row for row in takers if row.requires_grad or row.result == "tensors"] if is_tracked else takers
         return False
 
     def comes_from(self, row: Operation, statements: frozenset[int], tensors: frozenset[int]) -> bool:

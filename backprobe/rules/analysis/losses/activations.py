@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.walks import node_of, op, tensors_of, walked
+from backprobe.rules.analysis.graph.walks import node_of, op, operation_name, tensors_of, walked
 from backprobe.rules.analysis.losses.loss_calls import values_of
 from backprobe.rules.analysis.modules.module_outputs import innermost_call, parent_of
 from backprobe.rules.analysis.modules.training_modes import written_call
@@ -64,7 +64,7 @@ def place_of(record: Record, node: int) -> Place | None:
         return None
     calls = _calls(record, site, written)
     if len(calls) != 1:
-        return Place(site=site, region=None, text=written[0] if written else op(row).lower())
+        return Place(site=site, region=None, text=written[0] if written else operation_name(row.type))
     return Place(site=site, region=region_in(record, site_of(record, site).source, calls[0]), text=_short(calls[0]))
 
 

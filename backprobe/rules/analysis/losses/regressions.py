@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.walks import behind_shapes, node_of, op, op_of, operands, walked
+from backprobe.rules.analysis.graph.walks import all_behind_shapes, behind_shapes, node_of, op, op_of, operands, walked
 from backprobe.rules.analysis.losses.loss_calls import loss_calls, tensor_given
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.framework.tables import table
@@ -62,9 +62,7 @@ def regressed(record: Record) -> dict[int, int]:
     index, found = lookup(record), dict[int, int]()
     for call in loss_calls(record, *_NAMES):
         for tensor in (call.given, tensor_given(call.call, "target")):
-            made = behind_shapes(record, node_of(record, tensor))
-            if made is not None:
-                found[made] = call.site
+            found |= dict.fromkeys(all_behind_shapes(record, node_of(record, tensor)), call.site)
     known = walked(record)
     for node in nodes_like(record, lambda kind: op_of(kind) in _MEASURES):
         if node.node in known and node.site is not None:
@@ -72,7 +70,5 @@ def regressed(record: Record) -> dict[int, int]:
                 inner = behind_shapes(record, one)
                 if inner is not None and op(index.nodes[inner]) == "Sub":
                     for side in operands(record, inner):
-                        made = behind_shapes(record, side)
-                        if made is not None:
-                            found[made] = node.site
+                        found |= dict.fromkeys(all_behind_shapes(record, side), node.site)
     return found

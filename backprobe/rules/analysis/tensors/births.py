@@ -23,7 +23,7 @@ from backprobe.rules.framework.tables import table
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Node, NodePass, Raised, Record
 
-Kind = Literal["forward", "input", "softmax", "gradient", "masked"]
+Kind = Literal["forward", "input", "softmax", "gradient", "masked", "step"]
 
 _SELECTING: Final = ("WhereBackward", "MaskedFillBackward", "IndexBackward", "MaskedSelectBackward")
 _RISKY: Final = (
@@ -80,6 +80,9 @@ def first_birth(record: Record) -> Birth | None:
             continue
         if not _does_harm(record, call, noticed):
             continue
+        stepped = _stepped(record, call, leaves, noticed)
+        if stepped is not None:
+            return stepped
         if roots:
             return _forward(record, call, roots, leaves, noticed)
         return _without_root(record, call, leaves, noticed)
@@ -108,6 +111,23 @@ def _does_harm(record: Record, call: BackwardCall, noticed: Raised | None) -> bo
     if any(row.skipped or row.found_inf for row in until):
         return False
     return call.call in used_by_updates(record) or not used_by_updates(record)
+
+
+def _stepped(record: Record, call: BackwardCall, leaves: tuple[int, ...], noticed: Raised | None) -> Birth | None:
+    """A step before the call that made a parameter bad: what came to it by all calls before was finite."""
+    since = bad_since(record)
+    held = {row.optimizer: [leaf.tensor for leaf in row.tensors] for row in record.optimizers}
+    for event in record.optimizer_events:
+        if event.moment >= call.moment_before:
+            return None
+        written = [leaf for leaf in held.get(event.optimizer or 0, ()) if since.get(leaf) == event.moment]
+        if event.kind == "step" and written and event.site is not None:
+            what = "NaN" if has_nan(record, written[0]) else "inf"
+            return Birth(
+                kind="step", site=event.site, what=what, call=call, leaves=leaves, moment=event.moment,
+                tensor=written[0], noticed=noticed,
+            )  # fmt: skip
+    return None
 
 
 def _without_root(record: Record, call: BackwardCall, leaves: tuple[int, ...], noticed: Raised | None) -> Birth | None:

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 
 def plain_unknowns(record: Record, optimizer: Optimizer) -> list[int]:
-    """The tensors of an optimizer, no parameters, that a computation used and that nothing made trainable.
+    """Return the tensors of an optimizer, no parameters, that a computation used and that never required grad.
 
-    A flag that the program sets somewhere, or gives where it makes the tensor, is its own business; so is `.grad` that
-    it writes by hand.
+    Left out are those whose `.grad` the program writes by hand.
     """
     return [row.tensor for row in optimizer.tensors if _is_plain(record, row.tensor) and row.tensor in _used(record)]
 
@@ -29,11 +28,18 @@ def _is_plain(record: Record, tensor: int) -> bool:
     made, rows = index.tensors[tensor], index.snapshots_of[tensor]
     if made.cls != "Tensor" or made.site is None or not rows:
         return False
-    if any(row.requires_grad or row.grad != "none" for row in rows):
-        return False
+    return not any(row.requires_grad or row.grad != "none" for row in rows)
+
+
+def is_flagged_in_text(record: Record, tensor: int) -> bool:
+    """Return whether the program sets the flag of such a name, or gives it where it makes the tensor.
+
+    The flag is off all the same: it may be set in a branch that did not run, or to a value that is False.
+    """
+    index = lookup(record)
     names = {row.name.partition(".")[0] for row in index.bindings_of[tensor]}
-    return not _is_given_flag(record, made.site) and not any(
-        one in names or one in _loops(record) for one in _set(record)
+    return _is_given_flag(record, index.tensors[tensor].site or 0) or any(
+        name in names or name in _loops(record) for name in _set(record)
     )
 
 

@@ -61,12 +61,12 @@ def terms_by_place(record: Record) -> list[list[Term]]:
 
 
 def untrained_terms(record: Record) -> Iterator[list[Term]]:
-    """Terms without a history that nothing leads to which an optimizer holds, in the source or in the run."""
-    held = frozenset(in_optimizers(record))
+    """Terms without a history that nothing leads to which the next step changes, in the source or in the run."""
     for rows in terms_by_place(record):
         if any(one.is_tracked or one.tensor is None or is_meant(record, one) for one in rows):
             continue
-        if not any(way.root in rows[0].nodes for way in _into_terms(record, held)):
+        held = stepped_after(record, [row.call for row in rows])
+        if held and not any(way.root in rows[0].nodes for way in _into_terms(record, held)):
             yield rows
 
 

@@ -1,0 +1,138 @@
+"""The line that a broken invariant is shown at: the statement that breaks it, and never one that only uses a value."""
+
+import pytest
+
+from backprobe.rules import judge
+
+REPLACED = """\
+import torch
+from torch import nn
+
+heads = nn.ModuleList(nn.Linear(4, 1) for _ in range(3))
+optimizer = torch.optim.SGD(heads.parameters(), lr=0.1)
+shown = []
+for x in torch.randn(4, 8, 4):
+    optimizer.zero_grad()
+    for head in heads:
+        loss = head(x).pow(2).mean()
+        shown.append(loss.item() / 2)
+        {inside}
+    {behind}
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "behind", "lines"),
+    [("pass", "loss.backward()", [10]), ("loss.backward()", "pass", [])],
+)
+def test_the_statement_that_replaces_a_loss_is_named(inside, behind, lines, captured) -> None:
+    findings = judge(captured(REPLACED.format(inside=inside, behind=behind))).findings
+    found = [(finding.rule.code, finding.location.region.start_line) for finding in findings]
+    assert found == [("BP953", line) for line in lines]
+    assert all(
+        "`loss` is assigned 3 times in a step, and only its last value reaches the loss" in finding.message
+        for finding in findings
+    )
+
+
+REPLAY = """\
+import torch
+from torch import nn
+
+
+class Values(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3))
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class Replay:
+    def __init__(self):
+        self.data = []
+
+    def push(self, *parts):
+        self.data.append(dict(zip(("state", "action", "value"), parts)))
+
+
+def act(net, state):
+    values = net(state)
+    return int(values.argmax()), values.max(){cut}
+
+
+def learn(net, optimizer, batch):
+    values = net(batch)
+    loss = nn.functional.smooth_l1_loss(values, torch.ones_like(values))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def main():
+    net, replay = Values(), Replay()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(12):
+        state = torch.randn(2)
+        action, value = act(net, state)
+        replay.push(state, action, value)
+        learn(net, optimizer, torch.stack([part["state"] for part in replay.data]))
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(("cut", "lines"), [("", [24]), (".detach()", [])])
+def test_the_statement_that_made_the_kept_value_is_named(cut, lines, captured) -> None:
+    findings = judge(captured(REPLAY.format(cut=cut))).findings
+    assert [(finding.rule.code, finding.location.region.start_line) for finding in findings] == [
+        ("BP951", line) for line in lines
+    ]
+
+
+ZEROED = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+table = nn.Embedding(6, 4)
+{before}
+optimizer = torch.optim.{optimizer}
+for _ in range(4):
+    optimizer.zero_grad()
+    (table(torch.arange(6)) - 1).pow(2).mean().backward()
+    {write}
+    optimizer.step()
+    {behind}
+"""
+KEPT = "kept = table.weight.detach().clone()"
+RESTORE = "table.weight.data[:5] = kept[:5]"
+PRUNE = "table.weight.data[:5] = 0"
+WRITE = "table.weight.grad[:5] = 0"
+CLIP = "nn.utils.clip_grad_norm_(table.parameters(), 1.0)"
+DECAYING = "AdamW([table.weight], lr=0.1)"
+
+
+@pytest.mark.parametrize(
+    ("before", "optimizer", "write", "behind", "lines"),
+    [
+        (KEPT, DECAYING, WRITE, "pass", [11]),
+        (KEPT, "SGD([table.weight], lr=0.1, weight_decay=0.01)", WRITE, "pass", [11]),
+        (KEPT, "AdamW([table.weight], lr=0.1, weight_decay=0.0)", WRITE, "pass", []),
+        (KEPT, "SGD([table.weight], lr=0.1)", WRITE, "pass", []),
+        (KEPT, "AdamW([{'params': [table.weight], 'weight_decay': 0.0}], lr=0.1)", WRITE, "pass", []),
+        (KEPT, DECAYING, WRITE, RESTORE, []),
+        (KEPT, DECAYING, CLIP, "pass", []),
+        (KEPT, DECAYING, f"{WRITE}\n    {CLIP}", "pass", [11]),
+        (PRUNE, DECAYING, WRITE, "pass", []),
+        (KEPT, DECAYING, "table.weight.grad[: len(optimizer.state) + _] = 0", "pass", []),
+    ],
+)
+def test_the_write_whose_zeros_are_decayed_is_named(before, optimizer, write, behind, lines, captured) -> None:
+    source = ZEROED.format(before=before, optimizer=optimizer, write=write, behind=behind)
+    findings = [finding for finding in judge(captured(source)).findings if finding.rule.code == "BP953"]
+    assert [finding.location.region.start_line for finding in findings] == lines
+    assert all("20 of the 24 elements" in finding.message for finding in findings)

@@ -1,0 +1,152 @@
+"""A fact that the text of a program makes doubtful becomes a note: a guard changes its level and hides nothing."""
+
+import pytest
+
+from backprobe.rules import judge
+from backprobe.rules.testing import example
+from backprobe.rules.training import divergence_rewarded
+
+LOOP = """\
+for x in torch.randn(4, 8, 3):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+START = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+"""
+
+GROUPS = """\
+optimizer = torch.optim.SGD([
+    {"params": model[0].parameters(), "lr": 0.01}, {"params": model[1].parameters(), "lr": 0.1},
+])
+"""
+
+THAWED_IN_A_BRANCH = (
+    START
+    + "model[0].requires_grad_(False)\n"
+    + GROUPS
+    + LOOP
+    + """\
+    if x.sum() > 1e9:
+        model[0].requires_grad_(True)
+"""
+)
+
+THAWED_BY_A_VALUE = (
+    START
+    + "model[0].requires_grad_(False)\nepoch = 0\n"
+    + GROUPS
+    + LOOP
+    + """\
+    epoch += 1
+    model[0].requires_grad_(epoch > 9)
+"""
+)
+
+FLAG_GIVEN = """\
+import torch
+
+scale, shift = torch.ones(3, requires_grad=True), torch.zeros(3, requires_grad=False)
+optimizer = torch.optim.SGD([scale, shift], lr=0.1)
+for x in torch.randn(4, 8, 3):
+    optimizer.zero_grad()
+    (x * scale + shift).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+STEPPED_IN_A_BRANCH = (
+    START
+    + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    + "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)\n"
+    + LOOP
+    + "    if x.sum() > 1e9:\n        schedule.step()\n"
+)
+
+RATE_IS_SHOWN = (
+    START
+    + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    + LOOP
+    + "    optimizer.lr = 0.01\n    print(optimizer.lr)\n"
+)
+
+RATE_IS_HANDED_ON = RATE_IS_SHOWN.replace("print(optimizer.lr)", 'optimizer.param_groups[0]["lr"] *= optimizer.lr')
+
+EMPTIED_LATER = (
+    START
+    + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nlosses = []\n"
+    + "for step, x in enumerate(torch.randn(8, 8, 3)):\n"
+    + "    optimizer.zero_grad()\n    loss = model(x).pow(2).mean()\n    loss.backward()\n    optimizer.step()\n"
+    + "    losses.append(loss)\n    if len(losses) > 100:\n        losses.pop(0)\n"
+)
+
+EMPTIED = EMPTIED_LATER.replace("> 100", "> 2")
+
+ATTACK = """\
+import torch
+from torch import nn
+
+model = nn.Linear(3, 2)
+for x in torch.randn(4, 8, 3):
+    moved = x.clone()
+    model(moved).pow(2).mean().backward()
+    if moved.grad is not None:
+        moved = moved + 0.1 * moved.grad.sign()
+"""
+
+CLEARED = ATTACK.replace("moved = moved + 0.1 * moved.grad.sign()", "moved.grad.zero_()")
+
+BACKWARD_MAY_RUN = """\
+import torch
+from torch import nn
+
+class Twice(nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self, gradient):
+        return 3 * gradient
+
+weight, twice = torch.ones(3, requires_grad=True), Twice()
+twice(weight).sum().backward()
+if weight.grad.sum() > 1e9:
+    twice.backward(weight.grad)
+"""
+
+BACKWARD_RAN = BACKWARD_MAY_RUN.replace("> 1e9", "< 1e9")
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "line"),
+    [
+        (THAWED_IN_A_BRANCH, "BP759", 6),
+        (THAWED_BY_A_VALUE, "BP759", 7),
+        (FLAG_GIVEN, "BP759", 3),
+        (STEPPED_IN_A_BRANCH, "BP711", 6),
+        (RATE_IS_SHOWN, "BP758", 10),
+        (BACKWARD_MAY_RUN, "BP244", 8),
+        (EMPTIED_LATER, "BP305", 12),
+        (ATTACK, "BP104", 8),
+    ],
+)
+def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:
+    (finding,) = [finding for finding in judge(captured(program)).findings if finding.rule.code == code]
+    assert (finding.level, finding.location.region.start_line) == ("note", line)
+
+
+@pytest.mark.parametrize(
+    ("program", "code"), [(RATE_IS_HANDED_ON, "BP758"), (BACKWARD_RAN, "BP244"), (EMPTIED, "BP305"), (CLEARED, "BP104")]
+)
+def test_a_counter_fact_of_the_record_refutes_it(program, code, captured) -> None:
+    assert code not in {finding.rule.code for finding in judge(captured(program)).findings}
+
+
+@pytest.mark.parametrize(("said", "found"), [("maximize=False", True), ("maximize=True", False)])
+def test_only_an_optimizer_that_may_maximize_hides_a_sign(said, found, captured) -> None:
+    program = example(divergence_rewarded)[0].replace("lr=0.01)", f"lr=0.01, {said})")
+    codes = {finding.rule.code for finding in judge(captured(program)).findings}
+    assert ("BP841" in codes) == found
