@@ -43,7 +43,7 @@ class Buffer:
             self._held.append(frames)
             self.size += len(frames)
 
-    def told(self) -> Iterator[bytes]:
+    def iter_loss_frames(self) -> Iterator[bytes]:
         """As a frame of the record: that something was left out; none where nothing was."""
         if self.dropped:
             why = "the recorder's memory was full, and the service had not taken it"

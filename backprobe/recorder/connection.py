@@ -35,7 +35,7 @@ class Answer:
 
 
 def checked_url(url: str) -> str:
-    """The address without a slash at its end.
+    """Check the address of a service; return it without a slash at its end.
 
     Raises:
         ValueError: it is no address of a service; the message says what one is.
@@ -71,10 +71,10 @@ class Connection:
         self._before = self._url.path.rstrip("/")
 
     def ask(self, method: str, path: str, body: bytes | None = None, media: str = "application/json") -> Answer:
-        """Send one request, once more if a kept connection turns out to be closed; what fails is told in the answer."""
+        """Send one request, once more if a kept connection turns out to be closed; the answer says what failed."""
         for kept in (self._open is not None, False):
             try:
-                return self._asked(method, path, body, media)
+                return self._send_request(method, path, body, media)
             except _STALE as error:
                 self.close()
                 if not kept:
@@ -90,9 +90,9 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _asked(self, method: str, path: str, body: bytes | None, media: str) -> Answer:
+    def _send_request(self, method: str, path: str, body: bytes | None, media: str) -> Answer:
         if self._open is None:
-            self._open = self._connected()
+            self._open = self._build_connection()
         headers = self._headers | ({"Content-Type": media} if body is not None else {})
         self._open.request(method, self._before + path, body=body, headers=headers)
         answer = self._open.getresponse()
@@ -102,16 +102,18 @@ class Connection:
         found = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(status=answer.status, headers=found, body=told)
 
-    def _connected(self) -> http.client.HTTPConnection:
+    def _build_connection(self) -> http.client.HTTPConnection:
         secure = self._url.scheme == "https"
         host, port = self._url.hostname or "", self._url.port or (443 if secure else 80)
         proxy = None if proxy_bypass(host) else getproxies().get(self._url.scheme)
         through = None if proxy is None else urlsplit(proxy if "//" in proxy else f"//{proxy}")
         to, at = (host, port) if through is None else (through.hostname or "", through.port or 3128)
         if secure:
-            one = http.client.HTTPSConnection(to, at, timeout=self._timeout, context=ssl.create_default_context())
+            http_connection = http.client.HTTPSConnection(
+                to, at, timeout=self._timeout, context=ssl.create_default_context()
+            )
         else:
-            one = http.client.HTTPConnection(to, at, timeout=self._timeout)
+            http_connection = http.client.HTTPConnection(to, at, timeout=self._timeout)
         if through is not None:
-            one.set_tunnel(host, port)
-        return one
+            http_connection.set_tunnel(host, port)
+        return http_connection

@@ -54,7 +54,7 @@ class Delivery:
             reply = requests.begin(self._connection, self.run, self.body)
             self.begun = reply.meaning == "taken"
         elif self.pieces:
-            reply = self._sent(self.pieces[0])
+            reply = self._send_piece(self.pieces[0])
         else:
             reply = requests.end(self._connection, self.run, self.end or {})
             self.ended = reply.meaning == "taken"
@@ -66,7 +66,7 @@ class Delivery:
             self.stopped, self.wanted = reply.why, False
         return reply
 
-    def _sent(self, piece: Piece) -> Reply:
+    def _send_piece(self, piece: Piece) -> Reply:
         try:
             held = piece.read()
         except OSError as error:

@@ -46,12 +46,12 @@ class FindingPoll:
         reply = requests.findings(connection, run)
         items = reply.told.get("items", ()) if reply.meaning == "taken" and isinstance(reply.told, dict) else ()
         why = None
-        for one in items:
-            if one.get("fingerprint") in self._known:
+        for item in items:
+            if item.get("fingerprint") in self._known:
                 continue
-            self._known.add(one.get("fingerprint"))
+            self._known.add(item.get("fingerprint"))
             try:
-                self._told(one)
+                self._told(item)
             except Exception as error:  # noqa: BLE001 - the job's own code, in our thread
                 why = f"on_finding raised {type(error).__name__}: {error}"
         return why

@@ -50,15 +50,15 @@ class Pace:
 
     def due_in(self, waiting_bytes: int) -> float:
         """Seconds until so many bytes are sent; 0: now."""
-        return max(0.0, self._last + self._later + self.wanted(waiting_bytes) - self._clock())
+        return max(0.0, self._last + self._later + self.request_interval(waiting_bytes) - self._clock())
 
-    def wanted(self, waiting_bytes: int) -> float:
+    def request_interval(self, waiting_bytes: int) -> float:
         """Seconds between two requests, where so many bytes wait."""
         if waiting_bytes >= SOON_BYTES:
             return self._stretch * LEAST_SECONDS
         return self._stretch * min(max(SHARE * (self._clock() - self._began), LEAST_SECONDS), MOST_SECONDS)
 
-    def sent(self) -> None:
+    def note_sent(self) -> None:
         """Something has been sent, or spooled."""
         self._last, self._later = self._clock(), 0.0
 
@@ -71,7 +71,7 @@ class Stagger(NamedTuple):
 
 
 def stagger(labels: Mapping[str, str]) -> Stagger:
-    """What the labels of a run make of it; none for a job of one process."""
+    """Return how long the rank in a run's labels waits; no time for a job of one process."""
     text = labels.get("rank", "")
     rank = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
     begin = min(rank * RANK_BEGINS_SECONDS, MOST_BEGINS_SECONDS)
@@ -93,18 +93,18 @@ class Backoff:
         self._pause = FIRST_PAUSE_SECONDS
         self._until = clock()
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds for which nothing may be sent; 0: it may."""
         return max(0.0, self._until - self._clock())
 
-    def failed(self, retry_after: float | None = None) -> None:
-        """A request failed; the service asked to be left alone for so many seconds, or did not say."""
+    def lengthen_pause(self, retry_after: float | None = None) -> None:
+        """Lengthen the pause after a failed request. `retry_after`: seconds that the service asked for, or None."""
         pause = self._pause * (0.5 + self._spread())
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
         asked = min(retry_after or 0.0, 10 * LONGEST_PAUSE_SECONDS)
         asked *= 1.0 + _LATER * self._spread()  # all whom it told the same would come at the same moment
         self._until = self._clock() + max(min(pause, LONGEST_PAUSE_SECONDS), asked)
 
-    def answered(self) -> None:
-        """The service has taken something."""
+    def note_answer(self) -> None:
+        """Reset the pause: the service has taken something."""
         self._pause, self._until = FIRST_PAUSE_SECONDS, self._clock()

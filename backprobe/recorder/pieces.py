@@ -31,7 +31,7 @@ class Piece:
     path: Path | None = None
 
     def read(self) -> bytes:
-        """The frames.
+        """Read the frames.
 
         Raises:
             OSError: the file cannot be read.
@@ -43,15 +43,15 @@ class Piece:
         return self.path.read_bytes()
 
 
-def gathered(frames: Iterable[bytes], first: int) -> Iterator[Piece]:
+def gather_pieces(frames: Iterable[bytes], first: int) -> Iterator[Piece]:
     """Frames as pieces; the first of them has the number `first`."""
     held: list[bytes] = []
     size = 0
-    for one in frames:
-        if held and (size + len(one) > MOST_BYTES or len(held) == MOST_FRAMES):
+    for frame in frames:
+        if held and (size + len(frame) > MOST_BYTES or len(held) == MOST_FRAMES):
             yield Piece(first=first, count=len(held), size=size, held=b"".join(held))
             first, held, size = first + len(held), [], 0
-        held.append(one)
-        size += len(one)
+        held.append(frame)
+        size += len(frame)
     if held:
         yield Piece(first=first, count=len(held), size=size, held=b"".join(held))

@@ -29,12 +29,12 @@ from backprobe.recorder.delivery import Delivery
 from backprobe.recorder.finding_poll import FindingPoll, FindingTold
 from backprobe.recorder.health import Health, State
 from backprobe.recorder.pace import SOON_BYTES, Backoff, Pace, stagger
-from backprobe.recorder.pieces import Piece, gathered
+from backprobe.recorder.pieces import Piece, gather_pieces
 from backprobe.recorder.requests import Reply
 from backprobe.recorder.resending import move, resend_all
 from backprobe.recorder.sources import SourceCut, SourcePolicy
 from backprobe.recorder.spool import SpoolFolder
-from backprobe.recorder.target import Target, spool_home
+from backprobe.recorder.target import Target, script_name, spool_home
 
 MOST_BYTES: Final = 64 << 20
 CLOSE_SECONDS: Final = 5.0
@@ -103,7 +103,7 @@ class Sender:
         """Take whole frames; the sink of a capture."""
         if self._pid != os.getpid() or self._closing:
             return
-        self._buffer.put(frames, self._held())
+        self._buffer.put(frames, self._count_held_bytes())
         if self._thread is None:
             self._start()
         elif self._buffer.size >= SOON_BYTES and not self._wake.is_set():
@@ -131,7 +131,7 @@ class Sender:
         self._abandoned = True
         if self._keeping.acquire(timeout=_KEEP_SECONDS):
             try:
-                self._cut()
+                self._cut_pieces()
                 self._keep()
             finally:
                 self._keeping.release()
@@ -146,8 +146,8 @@ class Sender:
             url=self._target.url,
             sent_frames=delivery.frames,
             requests=delivery.requests,
-            waiting_bytes=self._buffer.size + self._held(),
-            spooled_bytes=sum(one.size for one in tuple(delivery.pieces) if one.path is not None),
+            waiting_bytes=self._buffer.size + self._count_held_bytes(),
+            spooled_bytes=sum(piece.size for piece in tuple(delivery.pieces) if piece.path is not None),
             dropped=self._buffer.dropped,
             why=self._why,
         )
@@ -161,16 +161,16 @@ class Sender:
             return "away" if self._away else "closed"
         return "sending" if self._delivery.begun else "idle"
 
-    def _held(self) -> int:
+    def _count_held_bytes(self) -> int:
         """Bytes of pieces in memory."""
-        return sum(one.size for one in tuple(self._delivery.pieces) if one.path is None)
+        return sum(piece.size for piece in tuple(self._delivery.pieces) if piece.path is None)
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._work, name="backprobe recorder", daemon=True)
         try:
             self._thread.start()
         except RuntimeError as error:  # the interpreter ends, or the system has no more threads
-            self._failed(f"no thread could be started: {error}")
+            self._note_failure(f"no thread could be started: {error}")
             self._broken = True
             self._done.set()
 
@@ -184,7 +184,7 @@ class Sender:
                 self._turn()
         except Exception as error:  # noqa: BLE001 - the fence: whatever it is, the job goes on
             self._broken = True
-            self._failed(f"{type(error).__name__}: {error}")
+            self._note_failure(f"{type(error).__name__}: {error}")
             with contextlib.suppress(Exception), self._keeping:
                 self._keep()
         finally:
@@ -198,7 +198,7 @@ class Sender:
         if self._buffer.size:
             pauses.append(self._pace.due_in(self._buffer.size))
         if self._delivery.waits:
-            pauses.append(self._backoff.left())
+            pauses.append(self._backoff.seconds_left())
         return min(pauses)
 
     def _turn(self) -> None:
@@ -207,7 +207,7 @@ class Sender:
             time.sleep(self._end_later)
         if closing or self._is_due():
             with self._keeping:
-                self._cut()
+                self._cut_pieces()
         self._send()
         if self._abandoned:
             self._done.set()
@@ -217,45 +217,46 @@ class Sender:
             with self._keeping:
                 self._keep()
         elif delivery.begun and not delivery.pieces and not closing:
-            self._between()
+            self._do_idle_work()
         if closing:
             self._finish()
 
     def _is_due(self) -> bool:
         return self._buffer.size > 0 and self._pace.due_in(self._buffer.size) <= 0
 
-    def _cut(self) -> None:
-        """What is buffered becomes pieces. Whoever calls holds `_keeping`."""
+    def _cut_pieces(self) -> None:
+        """Cut what is buffered into pieces. The caller holds `_keeping`."""
         closing = self._closing  # looked at first: if it is set, nothing comes after what is drained
         held = self._buffer.drain()
         if self._poll is not None and sum(map(len, held)) >= SOON_BYTES:
             self._poll.soon()
-        frames = list(self._source.applied(self._frames(held, closing=closing)))
-        for piece in gathered(frames, self._next):
+        frames = list(self._source.cut_sources(self._frames(held, closing=closing)))
+        for piece in gather_pieces(frames, self._next):
             self._delivery.pieces.append(piece)
             self._next = piece.first + piece.count
         if frames:
-            self._pace.sent()
+            self._pace.note_sent()
         if self._ended is not None and closing:
             self._delivery.end = {**self._ended, "frames": self._next}
 
     def _frames(self, held: deque[bytes], *, closing: bool) -> Iterator[bytes]:
         for several in held:
-            for one in split(several):
+            for part in split(several):
                 if not self._delivery.body:
-                    _, (header,) = frame_rows(one)
+                    _, (header,) = frame_rows(part)
                     environment = header.environment
-                    self._delivery.body = self._target.body(environment.torch, environment.python)
-                yield one
+                    script = script_name(environment.argv)
+                    self._delivery.body = self._target.body(environment.torch, environment.python, script)
+                yield part
         if closing:
-            yield from self._buffer.told()
+            yield from self._buffer.iter_loss_frames()
 
     def _send(self) -> None:
         delivery = self._delivery
         if self._closing and self._silent:
             return  # the end of the job does not wait for it once more
         once = self._closing  # also before its time
-        while delivery.waits and (once or not self._backoff.left() or self._waited()):
+        while delivery.waits and (once or not self._backoff.seconds_left() or self._wait_to_retry()):
             once = False
             first = delivery.pieces[0] if delivery.begun and delivery.pieces else None
             reply = delivery.advance()
@@ -264,12 +265,12 @@ class Sender:
                     return
                 self._note(first, reply)
 
-    def _waited(self) -> bool:
-        """The job is at its end and the service asked for time: that was waited for, if there is as much.
+    def _wait_to_retry(self) -> bool:
+        """Wait as long as the service asked for, at the end of the job; return whether to send again.
 
         Many ranks end at once: one that gave up at the first refusal would leave its run open on the service.
         """
-        left = self._backoff.left()
+        left = self._backoff.seconds_left()
         if not self._closing or not self._asked_for_time or time.monotonic() + left > self._send_by:
             return False
         self._wake.wait(left)
@@ -277,13 +278,13 @@ class Sender:
         return not self._abandoned
 
     def _note(self, first: Piece | None, reply: Reply) -> None:
-        """What came of a request; `first`: the piece that it carried."""
+        """Note what a request led to; `first`: the piece that it carried."""
         delivery = self._delivery
         if delivery.run != self._folder.path.name:
             move(delivery, self._folder)
             self._run_kept = False
         if reply.meaning == "taken":
-            self._backoff.answered()
+            self._backoff.note_answer()
             self._away = self._silent = False
             if first is not None:
                 delivery.pieces.popleft()
@@ -292,13 +293,13 @@ class Sender:
         if reply.meaning == "again":
             self._asked_for_time = reply.retry_after is not None
             self._away, self._silent = True, reply.why.startswith("TimeoutError")
-            self._backoff.failed(reply.retry_after)
+            self._backoff.lengthen_pause(reply.retry_after)
         if reply.meaning == "over":
             delivery.pieces.clear()
-        self._failed(reply.why)
+        self._note_failure(reply.why)
 
     def _keep(self) -> None:
-        """What is in memory goes into files. Whoever calls holds `_keeping`."""
+        """Write what is in memory into files. The caller holds `_keeping`."""
         delivery = self._delivery
         if not delivery.wanted or delivery.ended or not (delivery.pieces or delivery.end is not None):
             return
@@ -314,30 +315,32 @@ class Sender:
             if self._closing and delivery.end is not None:
                 self._folder.keep_end(delivery.end)
         except OSError as error:
-            self._failed(f"{error.strerror or error}: what could not be sent is kept in memory only")
+            self._note_failure(
+                f"cannot write to the spool ({error.strerror or error}): unsent frames are in memory only"
+            )
 
     def _finish(self) -> None:
-        """The job is at its end, and all was sent or spooled."""
+        """Finish at the end of the job, when everything was sent or spooled."""
         delivery = self._delivery
         if self._folder.is_held and (not delivery.wanted or (delivery.stopped is None and not delivery.waits)):
             self._folder.remove()
         self._folder.close()
         self._done.set()
 
-    def _between(self) -> None:
+    def _do_idle_work(self) -> None:
         """All was sent, and the job goes on: ask for findings, and send once what earlier jobs have spooled."""
         if self._poll is not None and self._poll.due:
             self._delivery.requests += 1
             why = self._poll.ask(self._connection, self._delivery.run)
             if why is not None:
-                self._failed(why)
+                self._note_failure(why)
         if not self._resumed:
             with contextlib.suppress(OSError):
                 self._resumed = resend_all(
                     self._home, self._target.url, self._connection, lambda: self._closing or self._is_due()
                 )
 
-    def _failed(self, why: str) -> None:
+    def _note_failure(self, why: str) -> None:
         if self._why is None:
             said = "backprobe: %s: %s; the job goes on, health() tells more, and this is said once"
             _log.warning(said, self._target.url, why.removesuffix("."))

@@ -60,7 +60,7 @@ def end(connection: Connection, run: str, body: Mapping[str, Any]) -> Reply:
 
 
 def findings(connection: Connection, run: str) -> Reply:
-    """The findings of the run so far, worst first, at most 100; `told` has them."""
+    """Fetch the findings of the run so far, worst first, at most 100; `told` has them."""
     return _reply(connection.ask("GET", f"/v1/runs/{run}/findings?suppressed=false&limit=100"))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from backprobe.recorder.connection import Connection
 from backprobe.recorder.delivery import Delivery
-from backprobe.recorder.spool import Spooled, SpoolFolder, spooled
+from backprobe.recorder.spool import Spooled, SpoolFolder, list_spooled_runs
 
 MOST_PAUSE_SECONDS: Final = 5.0
 """To wait for a service that asks for time, once per request; longer, and the rest is left for another time."""
@@ -32,22 +32,22 @@ class Resent:
     over: str | None = None
 
 
-def resend(one: Spooled, connection: Connection, stop: Callable[[], bool] = lambda: False) -> Resent:
+def resend(kept_run: Spooled, connection: Connection, stop: Callable[[], bool] = lambda: False) -> Resent:
     """Send a run of the spool; its files go as they are taken.
 
     Args:
-        one: Of `spooled`.
+        one: Of `list_spooled_runs`.
         connection: To its service.
         stop: Whether to leave the rest for another time.
     """
-    folder = SpoolFolder(one.folder.parent, one.run)
+    folder = SpoolFolder(kept_run.folder.parent, kept_run.run)
     if not folder.hold():
-        return Resent(run=one.run, left="the job that spooled it goes on, and sends it itself")
+        return Resent(run=kept_run.run, left="the job that spooled it goes on, and sends it itself")
     try:
-        delivery = Delivery(connection, one.run, one.body)
-        delivery.pieces.extend(one.pieces)
-        delivery.end = one.end
-        why = _delivered(delivery, folder, one.url, stop)
+        delivery = Delivery(connection, kept_run.run, kept_run.body)
+        delivery.pieces.extend(kept_run.pieces)
+        delivery.end = kept_run.end
+        why = _deliver_run(delivery, folder, kept_run.url, stop)
         if why is None:
             folder.remove()
         over = None if delivery.wanted else delivery.stopped
@@ -56,7 +56,7 @@ def resend(one: Spooled, connection: Connection, stop: Callable[[], bool] = lamb
         folder.close()
 
 
-def _delivered(delivery: Delivery, folder: SpoolFolder, url: str, stop: Callable[[], bool]) -> str | None:
+def _deliver_run(delivery: Delivery, folder: SpoolFolder, url: str, stop: Callable[[], bool]) -> str | None:
     tried = False
     while delivery.waits:
         if stop():
@@ -83,7 +83,7 @@ def _delivered(delivery: Delivery, folder: SpoolFolder, url: str, stop: Callable
 
 
 def move(delivery: Delivery, folder: SpoolFolder) -> None:
-    """The run has another id than its folder: the folder and its pieces take it.
+    """Rename the folder of a run, and its pieces, to the id that the run has now.
 
     Raises:
         OSError: the folder cannot be renamed.
@@ -95,9 +95,9 @@ def move(delivery: Delivery, folder: SpoolFolder) -> None:
 
 def resend_all(home: Path, url: str, connection: Connection, stop: Callable[[], bool]) -> bool:
     """Send what other jobs have spooled for a service; what cannot be sent now stays. False: it was stopped."""
-    for one in spooled(home):
+    for kept_run in list_spooled_runs(home):
         if stop():
             return False
-        if one.url == url and not one.in_use:
-            resend(one, connection, stop)
+        if kept_run.url == url and not kept_run.in_use:
+            resend(kept_run, connection, stop)
     return True

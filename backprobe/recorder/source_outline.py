@@ -27,7 +27,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def outline(text: str, named: Collection[int]) -> str | None:
-    """The text as far as it may leave; None if it, or what is left of it, is no Python.
+    """Cut a text down to what may be sent; None if the text, or what is left of it, is no Python.
 
     Args:
         text: Of one file. named: 1-based numbers of the lines that the record names.
@@ -54,7 +54,7 @@ def outline(text: str, named: Collection[int]) -> str | None:
 
 
 def _span(node: ast.stmt) -> range:
-    """The lines of a statement, with its decorators."""
+    """Return the lines of a statement, with its decorators."""
     first = node.lineno
     if isinstance(node, _Function | ast.ClassDef) and node.decorator_list:
         first = node.decorator_list[0].lineno
@@ -62,7 +62,7 @@ def _span(node: ast.stmt) -> range:
 
 
 def _framework(module: ast.Module) -> Iterator[int]:
-    """The lines of imports, classes and functions that stand in no other statement."""
+    """Yield the lines of imports, classes and functions that stand in no other statement."""
     for node in module.body:
         if isinstance(node, _Function | ast.ClassDef | ast.Import | ast.ImportFrom):
             yield from _span(node)

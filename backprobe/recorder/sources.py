@@ -50,25 +50,25 @@ class SourceCut:
         self._texts: dict[int, list[str]] = {}
         self._named: defaultdict[int, set[int]] = defaultdict(set)
 
-    def applied(self, frames: Iterable[bytes]) -> Iterator[bytes]:
-        """The frames with as much source as may leave; a source follows again once more of its lines are named."""
+    def cut_sources(self, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the frames with as much source as may leave. A source is sent again once more lines are named."""
         if self._policy == "full":
             yield from frames
             return
         changed: set[int] = set()
-        for one in frames:
-            if one.startswith(_TAGS["sources"], 4):
-                yield from self._told(self._taken(one))
+        for frame in frames:
+            if frame.startswith(_TAGS["sources"], 4):
+                yield from self._encode_sources(self._take_rows(frame))
                 continue
-            if self._policy != "none" and one.startswith(_TAGS["sites"], 4):
-                changed |= self._named_by(one)
-            if one.startswith(_TAGS["end"], 4):  # nothing may follow it
-                yield from self._told(sorted(changed))
+            if self._policy != "none" and frame.startswith(_TAGS["sites"], 4):
+                changed |= self._named_by(frame)
+            if frame.startswith(_TAGS["end"], 4):  # nothing may follow it
+                yield from self._encode_sources(sorted(changed))
                 changed = set()
-            yield one
-        yield from self._told(sorted(changed))
+            yield frame
+        yield from self._encode_sources(sorted(changed))
 
-    def _taken(self, frame: bytes) -> list[int]:
+    def _take_rows(self, frame: bytes) -> list[int]:
         _, rows = frame_rows(frame)
         for row in rows:
             self._rows[row.source] = row
@@ -77,7 +77,7 @@ class SourceCut:
         return [row.source for row in rows]
 
     def _named_by(self, frame: bytes) -> set[int]:
-        """The sources of which sites name a line that no one before did."""
+        """Return the sources of which sites name a line for the first time."""
         _, rows = frame_rows(frame)
         changed: set[int] = set()
         for row in rows:
@@ -88,7 +88,7 @@ class SourceCut:
                 changed.add(row.source)
         return changed
 
-    def _told(self, numbers: Iterable[int]) -> Iterator[bytes]:
+    def _encode_sources(self, numbers: Iterable[int]) -> Iterator[bytes]:
         rows = [msgspec.structs.replace(self._rows[n], text=self._text(n)) for n in numbers if n in self._rows]
         if rows:
             yield from batch_frames("sources", rows)

@@ -54,7 +54,7 @@ class Spooled:
     @property
     def size(self) -> int:
         """Bytes of its frames."""
-        return sum(one.size for one in self.pieces)
+        return sum(piece.size for piece in self.pieces)
 
 
 class SpoolFolder:
@@ -72,7 +72,7 @@ class SpoolFolder:
         self.path = home / run
         self._home, self._most = home, most_bytes
         self._lock: int | None = None
-        self._others = 0
+        self._spooled_bytes = 0
 
     @property
     def is_held(self) -> bool:
@@ -95,7 +95,7 @@ class SpoolFolder:
             os.close(lock)
             return False
         self._lock = lock
-        self._others = _bytes_below(self._home)
+        self._spooled_bytes = _bytes_below(self._home)
         return True
 
     def keep(self, piece: Piece) -> Piece:
@@ -105,11 +105,11 @@ class SpoolFolder:
             SpoolFull: the spool has no room for it. OSError: the disk has none, or something else is wrong with it.
         """
         held = piece.read()
-        if self._others + len(held) > self._most:
-            raise SpoolFull(f"the spool at {self._home} may have {self._most:,} bytes")
+        if self._spooled_bytes + len(held) > self._most:
+            raise SpoolFull(f"the spool at {self._home} is full: it holds at most {self._most:,} bytes")
         path = self.path / f"{piece.first:08}-{piece.first + piece.count:08}.frames"
         self._write(path, held)
-        self._others += len(held)
+        self._spooled_bytes += len(held)
         return replace(piece, held=None, path=path)
 
     def keep_run(self, url: str, body: Mapping[str, Any]) -> None:
@@ -129,10 +129,10 @@ class SpoolFolder:
         self._write(self.path / "end.json", json.dumps(body).encode())
 
     def let_go(self, piece: Piece) -> None:
-        """A piece was sent: its file goes."""
+        """Delete the file of a piece that was sent."""
         if piece.path is not None:
             piece.path.unlink(missing_ok=True)
-            self._others -= piece.size
+            self._spooled_bytes -= piece.size
 
     def rename(self, run: str) -> None:
         """Its run has another id now.
@@ -146,7 +146,7 @@ class SpoolFolder:
         self.path = path
 
     def here(self, piece: Piece) -> Piece:
-        """The piece, where its file lies now."""
+        """Return the piece with the place where its file is now."""
         return piece if piece.path is None else replace(piece, path=self.path / piece.path.name)
 
     def remove(self) -> None:
@@ -177,8 +177,8 @@ class SpoolFolder:
         beside.replace(path)
 
 
-def spooled(home: Path) -> Iterator[Spooled]:
-    """The runs of the spool, oldest first; folders that are none of ours are passed over."""
+def list_spooled_runs(home: Path) -> Iterator[Spooled]:
+    """Return the runs of the spool, oldest first; skip folders that Backprobe did not make."""
     folders = sorted(home.iterdir()) if home.is_dir() else []
     for folder in folders:
         if _RUN.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
@@ -193,7 +193,7 @@ def _read(folder: Path) -> Spooled | None:
         url, body = str(told["url"]), dict(told["body"])
         ended = folder / "end.json"
         end = dict(json.loads(ended.read_text(encoding="utf-8"))) if ended.exists() else None
-        pieces = sorted(_pieces(folder), key=lambda one: one.first)
+        pieces = sorted(_pieces(folder), key=lambda piece: piece.first)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return Spooled(

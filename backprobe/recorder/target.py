@@ -9,9 +9,10 @@ BACKPROBE_JOB       a name that the ranks and restarts of one job have in common
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import platformdirs
@@ -68,9 +69,10 @@ class Target:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     capture: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def body(self, torch: str | None, python: str | None) -> dict[str, Any]:
-        """What makes the run, as `PUT /v1/runs/{run}` takes it."""
-        environment = {name: text[:_LONGEST] for name, text in (("torch", torch), ("python", python)) if text}
+    def body(self, torch: str | None, python: str | None, script: str | None = None) -> dict[str, Any]:
+        """Return the body of `PUT /v1/runs/{run}`. script: what the job is called on the service."""
+        known = (("torch", torch), ("python", python), ("script", script))
+        environment = {name: text[:_LONGEST] for name, text in known if text}
         told: dict[str, Any] = {"labels": dict(self.labels), "capture": dict(self.capture), "environment": environment}
         return told if self.project is None else told | {"project": self.project}
 
@@ -82,12 +84,12 @@ def spool_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def key_of(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The key to the service; None: there is none."""
+    """Return the key to the service; None if there is none."""
     return environ.get("BACKPROBE_API_KEY") or None
 
 
 def url_of(url: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """The address that was given, else the environment's; "": none, and nothing is sent."""
+    """Return the address that was given, else the environment's; "" if there is none, and nothing is sent."""
     return environ.get("BACKPROBE_URL", "") if url is None else url
 
 
@@ -106,6 +108,25 @@ def place_of(
     if job is None and (size or 1) > 1 and environ.get("MASTER_ADDR"):
         job = f"{environ['MASTER_ADDR']}:{environ.get('MASTER_PORT', '')}"
     return Place(rank=found or 0, world_size=max(size or 1, 1), group=job, restart=_number(environ, _RESTARTS))
+
+
+def script_name(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the file name of a job's script or notebook, or the package that `python -m` ran.
+
+    Args:
+        argv: As the program saw it.
+        environ: The environment, in which Jupyter names the notebook. Visual Studio Code has a variable of it instead.
+
+    Returns:
+        `notebook` where nothing names it; None for a terminal and for `python -c`.
+    """
+    path = PurePath(argv[0] if argv else "")
+    if path.name.endswith("kernel_launcher.py"):
+        told = getattr(sys.modules.get("__main__"), "__vsc_ipynb_file__", None) or environ.get("JPY_SESSION_NAME")
+        return PurePath(str(told)).name if told else "notebook"
+    if path.name in {"", "-c", "-"}:
+        return None
+    return path.parent.name if path.name == "__main__.py" and path.parent.name else path.name
 
 
 def target_of(

@@ -18,13 +18,13 @@ _log: Final = logging.getLogger("backprobe.recorder")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class JobRequest:
     """What a job asks for.
 
     Attributes:
         url: Of the service; None: as BACKPROBE_URL says; "": nothing is sent. project: None: as BACKPROBE_PROJECT says.
         source: How much of the program's text leaves: the lines that the record names, all of it, or none.
-        on_finding: Called with each finding that the service makes, in a thread of ours.
+        on_finding: Called with each finding that the service makes, in another thread.
         ranks: Of a job of several processes: the first one is recorded, or all.
         labels: Of the run, beside group, rank and world_size.
     """
@@ -55,11 +55,11 @@ class Asked:
         return bool(url_of(self.url))
 
     def records(self, place: Place) -> bool:
-        """This process is recorded: the first one, or every one."""
+        """Return whether this process is recorded: the first one is, or every one."""
         return not self.sends or self.ranks == "all" or place.rank == 0
 
     def sender(self, place: Place, *, tier: str, every: int | None) -> Sender | None:
-        """The sender of this process; None: nothing is sent. An address that is none is logged: the job goes on."""
+        """Make the sender of this process; None if nothing is sent. A wrong address is logged, and the job goes on."""
         capture: dict[str, Any] = {"tier": tier} | ({} if every is None else {"every": every})
         try:
             labels = dict(self.labels or {}) | place.labels

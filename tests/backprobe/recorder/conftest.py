@@ -1,4 +1,4 @@
-"""A service of recorders that is quick, real HTTP, and fails when it is told to; and a sender of it."""
+"""A service of recorders that is quick, real HTTP, and fails on command; and a sender of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backprobe.recorder.record_sender import Sender
 from backprobe.recorder.target import Target
 from tests.support import samples
 from tests.support.frame_server import FrameServer
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -27,9 +27,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def service() -> Iterator[FrameServer]:
-    one = FrameServer()
-    yield one
-    one.stop()
+    server = FrameServer()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -49,17 +49,17 @@ def make(service: FrameServer, home: Path) -> Iterator[Callable[..., Sender]]:
     """Makes senders; those that a test leaves open are closed after it."""
     made: list[Sender] = []
 
-    def one(url: str | None = None, key: str | None = None, **more: Any) -> Sender:
+    def build_sender(url: str | None = None, key: str | None = None, **more: Any) -> Sender:
         target = Target(url=url or service.url, key=key, labels={"job": "a"}, capture={"tier": "full"})
         made.append(Sender(target, **{"home": home, "source": "full", **more}))
         return made[-1]
 
-    yield one
+    yield build_sender
     service.free.set()
     for each in made:
         each.close(None, seconds=2.0)
 
 
-@pytest.fixture(name="until")
-def _until() -> Callable[..., Any]:
-    return until
+@pytest.fixture(name="wait_until")
+def wait_until_fixture() -> Callable[..., Any]:
+    return wait_until

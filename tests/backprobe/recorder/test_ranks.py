@@ -28,7 +28,7 @@ os._exit(0)  # without the end of gloo's threads, for which nobody asks here
 
 
 @pytest.mark.usefixtures("fresh_python")
-def test_ranks_under_ddp_are_runs_of_one_group_with_equal_gradients(service, tmp_path, until):
+def test_ranks_under_ddp_are_runs_of_one_group_with_equal_gradients(service, tmp_path, wait_until):
     script = tmp_path / "job.py"
     script.write_text(JOB)
     environment = inherited() | {"BACKPROBE_URL": service.url, "BACKPROBE_JOB": "ddp", "BACKPROBE_HOME": str(tmp_path)}
@@ -37,7 +37,7 @@ def test_ranks_under_ddp_are_runs_of_one_group_with_equal_gradients(service, tmp
         for rank in ("0", "1"):
             command = [sys.executable, str(script), rank, str(tmp_path / "store")]
             processes.start(command, environment, name=f"rank {rank}")
-        until(lambda: len(service.ends) == 2, "the ends of both ranks", 600.0)
+        wait_until(lambda: len(service.ends) == 2, "the ends of both ranks", 600.0)
     finally:
         processes.kill()
     runs = {body["labels"]["rank"]: run for run, body in service.runs.items()}
@@ -50,7 +50,7 @@ def test_ranks_under_ddp_are_runs_of_one_group_with_equal_gradients(service, tmp
     check(first)
     check(second)
     assert len(first.steps) == len(second.steps) == 25
-    assert [one.grad_norm for one in first.steps] == [one.grad_norm for one in second.steps]
-    assert None not in [one.grad_norm for one in first.steps]
-    assert [one.loss for one in first.steps] != [one.loss for one in second.steps]
+    assert [step.grad_norm for step in first.steps] == [step.grad_norm for step in second.steps]
+    assert None not in [step.grad_norm for step in first.steps]
+    assert [step.loss for step in first.steps] != [step.loss for step in second.steps]
     assert {first.end.own_errors, second.end.own_errors} == {0}

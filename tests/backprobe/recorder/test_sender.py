@@ -22,11 +22,11 @@ from backprobe.recorder.connection import Connection
 from backprobe.recorder.pace import RANK_ENDS_SECONDS
 from backprobe.recorder.record_sender import Sender
 from backprobe.recorder.resending import resend
-from backprobe.recorder.spool import spooled
+from backprobe.recorder.spool import list_spooled_runs
 from backprobe.recorder.target import Target
 
 
-def sent(left, service):
+def send_run(left, service):
     """Send a run of the spool."""
     with contextlib.closing(Connection(service.url, None)) as connection:
         return resend(left, connection).left
@@ -34,8 +34,8 @@ def sent(left, service):
 
 def test_a_record_arrives_whole_in_few_requests_with_its_key_and_its_end(service, make, frames):
     sender = make(key="bp_secret")
-    for one in frames:
-        sender.put(one)
+    for frame in frames:
+        sender.put(frame)
     sender.close({}, seconds=60.0)
     (run,) = service.frames
     assert service.frames[run] == frames
@@ -46,11 +46,11 @@ def test_a_record_arrives_whole_in_few_requests_with_its_key_and_its_end(service
     assert (sender.health.state, sender.health.sent_frames, sender.health.why) == ("closed", len(frames), None)
 
 
-def test_the_ranks_of_a_job_send_their_last_frames_one_after_the_other(service, frames, home, until):
+def test_the_ranks_of_a_job_send_their_last_frames_one_after_the_other(service, frames, home, wait_until):
     labels = {"rank": "25", "world_size": "64"}
     sender = Sender(Target(url=service.url, labels=labels), home=home, source="full")
     sender.put(frames[0])
-    until(lambda: service.frames, "the first frame")
+    wait_until(lambda: service.frames, "the first frame")
     sender.put(b"".join(frames[1:]))
     began = time.monotonic()
     sender.close({}, seconds=60.0)
@@ -58,16 +58,16 @@ def test_the_ranks_of_a_job_send_their_last_frames_one_after_the_other(service, 
     assert list(service.frames.values()) == [frames]
 
 
-def test_a_job_that_goes_on_is_seen_before_its_end(service, make, frames, until):
+def test_a_job_that_goes_on_is_seen_before_its_end(service, make, frames, wait_until):
     sender = make()
     sender.put(frames[0] + frames[1])
-    until(lambda: service.frames, "the first frames")
+    wait_until(lambda: service.frames, "the first frames")
     sender.put(b"".join(frames[2:]))
     sender.close({}, seconds=60.0)
     assert list(service.frames.values()) == [frames]
 
 
-def test_what_was_put_while_a_request_was_under_way_is_sent_before_the_end(service, make, frames, until):
+def test_what_was_put_while_a_request_was_under_way_is_sent_before_the_end(service, make, frames, wait_until):
     came, answers = threading.Event(), threading.Event()
 
     def slow(request):
@@ -82,23 +82,25 @@ def test_what_was_put_while_a_request_was_under_way_is_sent_before_the_end(servi
     sender.put(b"".join(frames[1:]))
     closing = threading.Thread(target=sender.close, args=({}, 60.0))
     closing.start()
-    until(lambda: sender.health.state == "closed", "the end of the job")
+    wait_until(lambda: sender.health.state == "closed", "the end of the job")
     answers.set()
     closing.join(60)
     assert list(service.frames.values()) == [frames]
     assert list(service.ends.values()) == [{"frames": len(frames)}]
 
 
-def test_a_service_that_comes_back_gets_all_of_it_once(service, make, frames, until, home):
+def test_a_service_that_comes_back_gets_all_of_it_once(service, make, frames, wait_until, home):
     sender = make()
     sender.put(frames[0])
-    until(lambda: service.frames, "the first frame")
+    wait_until(lambda: service.frames, "the first frame")
     service.stop()
-    for one in frames[1:-1]:
-        sender.put(one)
-    until(lambda: sender.health.spooled_bytes and sender.health.state == "away", "frames in files")
+    for frame in frames[1:-1]:
+        sender.put(frame)
+    wait_until(lambda: sender.health.spooled_bytes and sender.health.state == "away", "frames in files")
     service.start()
-    until(lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "the service has all of it")
+    wait_until(
+        lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "the service has all of it"
+    )
     sender.put(frames[-1])
     sender.close({}, seconds=60.0)
     assert list(service.frames.values()) == [frames]
@@ -111,14 +113,14 @@ def cut_line(url, cuts, most_bytes):
     listening = socket.create_server(("127.0.0.1", 0), backlog=8)
     where = urlsplit(url)
 
-    def carry(one, other, most=None):
+    def carry(first, other, most=None):
         with contextlib.suppress(OSError):
-            while held := one.recv(256):
+            while held := first.recv(256):
                 other.sendall(held)
                 if most is not None and (most := most - len(held)) <= 0:
                     break
         reset = struct.pack("ii", 1, 0)
-        for end in (one, other):
+        for end in (first, other):
             with contextlib.suppress(OSError):
                 if most is not None:
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
@@ -141,12 +143,12 @@ def cut_line(url, cuts, most_bytes):
 
 @pytest.mark.parametrize("most_bytes", [100, 900, 3000])
 def test_a_line_that_is_cut_in_the_middle_of_a_request_loses_and_doubles_nothing(
-    service, make, frames, until, most_bytes
+    service, make, frames, wait_until, most_bytes
 ):
     with cut_line(service.url, 3, most_bytes) as url:
         sender = make(url=url)
         sender.put(b"".join(frames))
-        until(lambda: frames in service.frames.values() and sender.health.state == "sending", "all of it")
+        wait_until(lambda: frames in service.frames.values() and sender.health.state == "sending", "all of it")
         assert sender.health.why is not None, "it was cut"
         sender.close({}, seconds=60.0)
     assert list(service.frames.values()) == [frames]
@@ -154,20 +156,20 @@ def test_a_line_that_is_cut_in_the_middle_of_a_request_loses_and_doubles_nothing
 
 
 @pytest.mark.parametrize("days", [-1, 1])
-def test_a_clock_that_is_set_while_the_job_goes_on_delays_nothing(service, make, frames, until, monkeypatch, days):
+def test_a_clock_that_is_set_while_the_job_goes_on_delays_nothing(service, make, frames, wait_until, monkeypatch, days):
     sender = make()
     sender.put(frames[0])
-    until(lambda: service.frames, "the first frame")
+    wait_until(lambda: service.frames, "the first frame")
     service.stop()
     sender.put(frames[1])
-    until(lambda: sender.health.state == "away", "it is away")
+    wait_until(lambda: sender.health.state == "away", "it is away")
     plain = time.time
     monkeypatch.setattr(time, "time", lambda: plain() + days * 86_400)
     service.start()
-    until(lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "it is sent", 30.0)
-    for one in frames[2:]:
-        sender.put(one)
-    until(lambda: service.frames[sender.health.run] == frames, "the rest", 30.0)
+    wait_until(lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "it is sent", 30.0)
+    for frame in frames[2:]:
+        sender.put(frame)
+    wait_until(lambda: service.frames[sender.health.run] == frames, "the rest", 30.0)
     sender.close({}, seconds=60.0)
     assert list(service.ends.values()) == [{"frames": len(frames)}]
 
@@ -175,31 +177,31 @@ def test_a_clock_that_is_set_while_the_job_goes_on_delays_nothing(service, make,
 def test_what_the_service_never_took_lies_in_the_spool_and_is_sent_later(service, make, frames, home):
     service.stop()
     sender = make()
-    for one in frames:
-        sender.put(one)
+    for frame in frames:
+        sender.put(frame)
     sender.close({})
-    (left,) = spooled(home)
+    (left,) = list_spooled_runs(home)
     assert (left.size, left.end, left.in_use) == (sum(map(len, frames)), {"frames": len(frames)}, False)
     assert "secret" not in "".join(path.read_text(errors="replace") for path in left.folder.glob("*.json"))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in left.folder.iterdir()}
     assert (modes, stat.S_IMODE(left.folder.stat().st_mode)) == ({0o600}, 0o700)
     service.start()
-    assert sent(left, service) is None
+    assert send_run(left, service) is None
     assert service.frames == {left.run: frames}
     assert service.ends == {left.run: {"frames": len(frames)}}
-    assert list(spooled(home)) == []
+    assert list(list_spooled_runs(home)) == []
 
 
-def test_the_next_job_sends_what_the_one_before_it_spooled(service, make, frames, home, until):
+def test_the_next_job_sends_what_the_one_before_it_spooled(service, make, frames, home, wait_until):
     service.stop()
     first = make()
     first.put(b"".join(frames))
     first.close({})
-    assert len(list(spooled(home))) == 1
+    assert len(list(list_spooled_runs(home))) == 1
     service.start()
     second = make()
     second.put(frames[0])
-    until(lambda: not list(spooled(home)), "the spool is empty")
+    wait_until(lambda: not list(list_spooled_runs(home)), "the spool is empty")
     assert frames in service.frames.values()
 
 
@@ -219,52 +221,52 @@ def test_a_killed_sender_between_two_frames_loses_and_doubles_nothing(service, m
     sender = make()
     sender.put(b"".join(frames))
     sender.close({}, seconds=60.0)
-    left = list(spooled(home))
+    left = list(list_spooled_runs(home))
     service.refusal = lambda _: None
-    for one in left:
-        assert sent(one, service) is None
+    for leftover in left:
+        assert send_run(leftover, service) is None
     assert list(service.frames.values()) == [frames]
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "unauthorized"), (403, "forbidden"), (413, "too-large")])
-def test_a_refusal_is_spooled_and_not_asked_again(service, make, frames, home, until, caplog, status, code):
+def test_a_refusal_is_spooled_and_not_asked_again(service, make, frames, home, wait_until, caplog, status, code):
     service.refusal = lambda _: (status, {"code": code, "detail": "No."}, {})
     sender = make()
     with caplog.at_level(logging.WARNING, "backprobe.recorder"):
         sender.put(frames[0])
-        until(lambda: sender.health.state == "refused", "the refusal")
-        for one in frames[1:]:
-            sender.put(one)
-        until(lambda: sender.health.spooled_bytes == sum(map(len, frames)), "all of it in files")
+        wait_until(lambda: sender.health.state == "refused", "the refusal")
+        for frame in frames[1:]:
+            sender.put(frame)
+        wait_until(lambda: sender.health.spooled_bytes == sum(map(len, frames)), "all of it in files")
         sender.close({})
     assert len(service.requests) == 1
     assert sender.health.why == f"{status} {code}: No."
     (said,) = caplog.messages
     assert said.startswith(f"backprobe: {service.url}: {status} "), "said once"
-    (left,) = spooled(home)
+    (left,) = list_spooled_runs(home)
     assert left.end == {"frames": len(frames)}
 
 
-def test_a_run_that_somebody_ended_is_wanted_no_more(service, make, frames, home, until):
+def test_a_run_that_somebody_ended_is_wanted_no_more(service, make, frames, home, wait_until):
     service.refusal = lambda request: (409, {"code": "run-ended"}, {}) if "/frames/" in request.path else None
     sender = make()
     sender.put(frames[0])
-    until(lambda: sender.health.state == "over", "it is over")
+    wait_until(lambda: sender.health.state == "over", "it is over")
     sender.put(frames[1])
     sender.close({})
-    assert list(spooled(home)) == []
+    assert list(list_spooled_runs(home)) == []
 
 
 def test_a_wrong_clock_takes_the_services_time_for_its_id(service, make, frames):
     first = []
 
-    def refused(request):
+    def refuse_later(request):
         if not first and request.method == "PUT":
             first.append(request.path.split("/")[3])
             return 422, {"code": "id-time-refused"}, {"Date": "Wed, 25 Nov 2026 12:00:00 GMT"}
         return None
 
-    service.refusal = refused
+    service.refusal = refuse_later
     sender = make()
     sender.put(b"".join(frames))
     sender.close({}, seconds=60.0)
@@ -274,7 +276,7 @@ def test_a_wrong_clock_takes_the_services_time_for_its_id(service, make, frames)
     assert (service.frames[run], sender.health.run) == (frames, run)
 
 
-def test_a_full_disk_is_logged_and_the_job_goes_on(service, make, frames, home, until, monkeypatch, caplog):
+def test_a_full_disk_is_logged_and_the_job_goes_on(service, make, frames, home, wait_until, monkeypatch, caplog):
     service.stop()
 
     def full(*_):
@@ -282,9 +284,9 @@ def test_a_full_disk_is_logged_and_the_job_goes_on(service, make, frames, home, 
 
     monkeypatch.setattr(os, "write", full)
     sender = make()
-    for one in frames:
-        sender.put(one)
-    until(lambda: "No space left" in (sender.health.why or ""), "the disk is full")
+    for frame in frames:
+        sender.put(frame)
+    wait_until(lambda: "No space left" in (sender.health.why or ""), "the disk is full")
     monkeypatch.undo()
     assert sender.health.waiting_bytes == sum(map(len, frames)), "kept in memory"
     service.start()
@@ -306,8 +308,8 @@ def test_the_spool_stays_below_its_cap(service, make, frames, home, monkeypatch)
 def test_memory_is_bounded_and_what_is_left_out_is_told(service, make, frames):
     service.free.clear()
     sender = make(most_bytes=len(frames[0]) + len(frames[1]))
-    for one in frames[:-1]:
-        sender.put(one)
+    for frame in frames[:-1]:
+        sender.put(frame)
     assert sender.health.waiting_bytes <= len(frames[0]) + len(frames[1])
     assert sender.health.dropped == len(frames) - 3
     service.free.set()
@@ -323,12 +325,12 @@ def test_the_end_of_a_job_does_not_wait_for_a_service_that_never_answers(service
     sender = make(timeout_seconds=60.0)
     sender.put(b"".join(frames))
     sender.close({}, seconds=1.5)
-    (left,) = spooled(home)
+    (left,) = list_spooled_runs(home)
     assert (left.size, left.end) == (sum(map(len, frames)), {"frames": len(frames)})
     reader = FrameReader()
     for piece in left.pieces:
         reader.feed(piece.read())
-    assert reader.ended
+    assert reader.has_ended
 
 
 def test_at_its_end_a_job_gives_a_service_the_time_that_it_asks_for(service, make, frames, home):
@@ -346,7 +348,7 @@ def test_at_its_end_a_job_gives_a_service_the_time_that_it_asks_for(service, mak
     assert list(service.frames.values()) == [frames]
     assert list(service.ends.values()) == [{"frames": len(frames)}]
     assert sender.health.state == "closed"
-    assert list(spooled(home)) == []
+    assert list(list_spooled_runs(home)) == []
 
 
 def test_an_end_that_will_be_written_is_not_told_again(service, make, frames, home):
@@ -355,7 +357,7 @@ def test_an_end_that_will_be_written_is_not_told_again(service, make, frames, ho
     sender.put(b"".join(frames))
     sender.close({}, seconds=60.0)
     assert [request.path.endswith("/end") for request in service.requests].count(True) == 1
-    assert (sender.health.state, list(spooled(home))) == ("closed", [])
+    assert (sender.health.state, list(list_spooled_runs(home))) == ("closed", [])
 
 
 def test_a_forked_child_has_no_part_in_it(service, make, frames):
@@ -376,27 +378,27 @@ def test_a_forked_child_has_no_part_in_it(service, make, frames):
     assert list(service.frames.values()) == [frames]
 
 
-def test_after_is_asked_for_it_is_kept(service, make, frames, until, home):
+def test_after_is_asked_for_it_is_kept(service, make, frames, wait_until, home):
     service.refusal = lambda _: (429, {"code": "rate-limited"}, {"Retry-After": "300"})
     sender = make()
     sender.put(b"".join(frames))
-    until(lambda: sender.health.state == "away", "told to wait")
-    assert 200 < sender._backoff.left() <= 450  # by up to a half later: not all come back at once
+    wait_until(lambda: sender.health.state == "away", "told to wait")
+    assert 200 < sender._backoff.seconds_left() <= 450  # by up to a half later: not all come back at once
     sender.close({})
-    assert len(list(spooled(home))) == 1
+    assert len(list(list_spooled_runs(home))) == 1
 
 
-def test_nothing_is_ever_raised_into_the_job(service, make, until):
+def test_nothing_is_ever_raised_into_the_job(service, make, wait_until):
     sender = make()
-    sender.put(b"no frame at all, and none of ours: an error of ours is one of the things that happen")
-    until(lambda: sender.health.state == "broken", "it broke")
+    sender.put(b"no frame at all, and not Backprobe's: an internal error is one of the things that happen")
+    wait_until(lambda: sender.health.state == "broken", "it broke")
     sender.put(b"more")
     sender.close({})
     assert service.requests == []
 
 
 def test_each_finding_is_told_once_and_an_error_of_the_jobs_own_is_kept_from_it(
-    service, make, frames, until, monkeypatch
+    service, make, frames, wait_until, monkeypatch
 ):
     monkeypatch.setattr(finding_poll, "SOON_SECONDS", 0.05)
     monkeypatch.setattr(finding_poll, "SHARE", 0.0)
@@ -409,15 +411,15 @@ def test_each_finding_is_told_once_and_an_error_of_the_jobs_own_is_kept_from_it(
     service.findings = [{"fingerprint": "a"}]
     sender = make(on_finding=tell)
     sender.put(frames[0])
-    until(lambda: told == ["a"], "the first finding")
+    wait_until(lambda: told == ["a"], "the first finding")
     service.findings = [{"fingerprint": "b"}, {"fingerprint": "a"}]
-    until(lambda: told == ["a", "b"], "the second one")
+    wait_until(lambda: told == ["a", "b"], "the second one")
     assert "KeyError" in (sender.health.why or "")
 
 
 def test_a_folder_that_is_none_of_ours_is_passed_over(home):
     (home / "run_x").mkdir(parents=True)
     (home / f"run_0{'0' * 25}").mkdir()
-    assert list(spooled(home)) == []
+    assert list(list_spooled_runs(home)) == []
     with pytest.raises(ValueError, match="no id of a run"):
         spool.SpoolFolder(home, "../../etc")

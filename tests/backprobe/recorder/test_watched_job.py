@@ -12,7 +12,7 @@ from torch import nn
 
 import backprobe
 from backprobe.record import check
-from backprobe.recorder.spool import spooled
+from backprobe.recorder.spool import list_spooled_runs
 from backprobe.recorder.target import spool_home
 from tests.support.processes import Processes, inherited
 
@@ -52,7 +52,7 @@ def train(steps, **watched):
             scaler.step(optimizer)
             scaler.update()
             losses.append(loss.item())
-    return losses, [one.detach().clone() for one in model.parameters()], watching
+    return losses, [parameter.detach().clone() for parameter in model.parameters()], watching
 
 
 @pytest.mark.parametrize("case", ["answers", "never answers", "is away", "refuses"])
@@ -82,19 +82,19 @@ def test_numbers_are_the_same_to_the_bit_whatever_the_service_does(service, case
         assert record.end is not None and record.end.own_errors == 0
         assert len(service.requests) <= 60
     else:
-        (left,) = spooled(spool_home())
+        (left,) = list_spooled_runs(spool_home())
         assert left.run == health.run and left.end is not None
 
 
 @pytest.mark.usefixtures("fresh_python")
-def test_a_killed_job_leaves_what_it_had_sent(service, tmp_path, until):
+def test_a_killed_job_leaves_what_it_had_sent(service, tmp_path, wait_until):
     processes = Processes(tmp_path)
     script = tmp_path / "job.py"
     script.write_text(JOB)
     environment = inherited() | {"BACKPROBE_URL": service.url, "BACKPROBE_JOB": "gpt", "BACKPROBE_HOME": str(tmp_path)}
     try:
         job = processes.start([sys.executable, str(script)], environment, name="job")
-        until(lambda: service.frames and service.record(next(iter(service.frames))).steps, "steps of the job")
+        wait_until(lambda: service.frames and service.record(next(iter(service.frames))).steps, "steps of the job")
         job.send_signal(signal.SIGKILL)
         job.wait(60)
     finally:
@@ -106,6 +106,7 @@ def test_a_killed_job_leaves_what_it_had_sent(service, tmp_path, until):
     assert record.end is None
     assert run not in service.ends
     assert service.runs[run]["labels"] == {"group": "gpt"}
+    assert service.runs[run]["environment"]["script"] == "job.py"
 
 
 def test_another_rank_is_let_be_unless_all_are_asked_for(service, monkeypatch):
@@ -125,7 +126,8 @@ def test_the_source_goes_along_as_lines(service):
     (source,) = service.record(run).sources
     assert source.path.endswith("test_watched_job.py")
     assert "scaler.scale(loss).backward()" in source.text
-    assert "while True" not in source.text
+    assert "train(3, url=service.url)" in source.text, "the call that led there goes along"
+    assert "job." + "send_signal" not in source.text
 
 
 def test_a_job_that_raises_says_so(service):
