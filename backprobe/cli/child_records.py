@@ -40,17 +40,17 @@ def kept_family(args: argparse.Namespace) -> Iterator[Family | None]:
 
 
 def judged_children(family: Family, args: argparse.Namespace) -> list[Child]:
-    """The children that left a record, each before its own."""
+    """Judge the children that left a record, each before its own children."""
     from backprobe import judge, load
     from backprobe.record import BadRecord
     from backprobe.record.processes import relatives
 
     found: list[Child] = []
-    for one in relatives(family.index):
+    for relative in relatives(family.index):
         try:
-            record = load(one.record)
+            record = load(relative.record)
         except (OSError, BadRecord):
             continue  # its parent's record counts it
-        path = None if args.save is None else args.save.with_name(one.record.name)
-        found.append(Child(one.name, one.pid or 0, path, record, judge(record, args.options)))
+        path = None if args.save is None else args.save.with_name(relative.record.name)
+        found.append(Child(relative.name, relative.pid or 0, path, record, judge(record, args.options)))
     return found

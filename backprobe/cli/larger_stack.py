@@ -16,13 +16,13 @@ def with_a_grown_stack() -> None:
         return
     import resource
 
-    from backprobe.stack import WAS, raised, settle
+    from backprobe.stack import WAS, find_raised_limit, settle
 
     was = os.environ.pop(WAS, None)
     if was is not None:
         settle(int(was))
         return
-    limits = raised()
+    limits = find_raised_limit()
     if limits is None or sys.gettrace() is not None or not sys.executable or not sys.orig_argv:
         return  # a debugger or a coverage tool would lose what it set up
     before = resource.getrlimit(resource.RLIMIT_STACK)

@@ -1,4 +1,4 @@
-"""The hint where an option of ours stands behind the script, which is then the script's.
+"""The hint where an option of Backprobe follows the script's name, which is then the script's.
 
 `backprobe run train.py --tier grad`: `--tier grad` is in the script's `sys.argv`, and no option of Backprobe.
 """
@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 
-def misplaced(arguments: Iterable[str], parser: argparse.ArgumentParser, sources: Iterable[str]) -> str | None:
-    """The first of the script's arguments that is an option of ours and that the script does not speak of; else None.
+def find_misplaced_option(
+    arguments: Iterable[str], parser: argparse.ArgumentParser, sources: Iterable[str]
+) -> str | None:
+    """Return the first of the script's arguments that is an option of Backprobe and not of the script; else None.
 
     Args:
         arguments: Of the script; what stands behind `--` is meant for it.
@@ -20,7 +22,7 @@ def misplaced(arguments: Iterable[str], parser: argparse.ArgumentParser, sources
     """
     ours = {option for action in parser._actions for option in action.option_strings if len(option) > 2}  # noqa: SLF001 - argparse has no public list
     texts = list(sources)
-    for word in takewhile(lambda one: one != "--", arguments):
+    for word in takewhile(lambda argument: argument != "--", arguments):
         option = word.partition("=")[0]
         name = option.lstrip("-")
         if option in ours - {"--help"} and not any(name in text or name.replace("-", "_") in text for text in texts):
@@ -29,7 +31,7 @@ def misplaced(arguments: Iterable[str], parser: argparse.ArgumentParser, sources
 
 
 def hint(option: str, command: str) -> str:
-    """What is said of it."""
+    """Say that an option stands behind the script."""
     return (
         f"backprobe: `{option}` stands behind the script, so the script got it; options of Backprobe stand before it: "
         f"`backprobe {command} {option} ... SCRIPT`"

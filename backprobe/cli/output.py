@@ -26,7 +26,7 @@ MACHINE: Final = frozenset({"json", "svg", "html", "sarif", "junit"})
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """The options that `run` and `show` share."""
+    """Add the options that `run` and `show` share."""
     parser.add_argument("--format", choices=FORMATS, default="text", help="what is written (default: text)")
     parser.add_argument(
         "--tables", action="store_true", help="in text, show all tensors and backward calls, not only when few"
@@ -102,7 +102,7 @@ def report(
 ) -> None:
     """Render and write: to `--output` where it is given, else to the stream; children: None: they were not followed."""
     if args.output is not None:
-        text = rendered(record, judgement, args, script, children, color=args.color == "always", width=100)
+        text = render_report(record, judgement, args, script, children, color=args.color == "always", width=100)
         try:
             args.output.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
@@ -110,12 +110,12 @@ def report(
             raise OutputLost(f"`{args.output}` was not written ({error.strerror}); the report stands above") from None
         return
     width = max(60, shutil.get_terminal_size((100, 24)).columns)
-    text = rendered(record, judgement, args, script, children, color=wants_color(args.color, stream), width=width)
+    text = render_report(record, judgement, args, script, children, color=wants_color(args.color, stream), width=width)
     encoding = stream.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
 
 
-def rendered(
+def render_report(
     record: Record,
     judgement: Judgement,
     args: argparse.Namespace,
@@ -125,7 +125,7 @@ def rendered(
     color: bool,
     width: int,
 ) -> str:
-    """The report in the format that was asked for."""
+    """Render the report in the format that was asked for."""
     if args.format == "json":
         return _json(record, judgement, script, children)
     if args.format == "svg":
@@ -144,21 +144,30 @@ def rendered(
 
     of_text = args.format == "text"
     blocks: list[str] = []
-    for head, one, verdict in [
+    for head, shown, verdict in [
         (None, record, judgement),
         *((_head(child), child.record, child.judgement) for child in children or ()),
     ]:
         if head is not None:
             blocks.append(Ink(color)("strong", head))
         if of_text:
-            blocks.append(text.render(one, verdict, color=color, width=width, tables=args.tables or None))
+            blocks.append(
+                text.render(
+                    shown,
+                    verdict,
+                    color=color,
+                    width=width,
+                    tables=args.tables or None,
+                    gradients=bool(getattr(args, "check_gradients", False)),
+                )
+            )
         else:
-            blocks.append(concise.render(one, verdict))
+            blocks.append(concise.render(shown, verdict))
     return ("\n\n" if of_text else "\n").join(blocks)
 
 
 def _head(child: Child) -> str:
-    """The line above a child's report."""
+    """Write the line above a child's report."""
     from backprobe.show.plain_text import plain
 
     kept = "" if child.path is None else f", {plain(str(child.path))}"
@@ -181,12 +190,12 @@ def _json(record: Record, judgement: Judgement, script: str, children: Sequence[
 def _for_others(
     record: Record, judgement: Judgement, args: argparse.Namespace, script: str, children: Sequence[Child]
 ) -> str:
-    """The findings as another program's format has them."""
+    """Render the findings in another program's format."""
     from backprobe.show.formats import github, junit, sarif
-    from backprobe.show.formats.program_report import reported
+    from backprobe.show.formats.program_report import report_program
 
-    told = [reported(record, judgement, script=script)]
-    told += [reported(child.record, child.judgement, script=f"{script} {child.name}") for child in children]
+    told = [report_program(record, judgement, script=script)]
+    told += [report_program(child.record, child.judgement, script=f"{script} {child.name}") for child in children]
     if args.format == "sarif":
         return sarif.render(told, name=script)
     if args.format == "junit":
@@ -195,7 +204,7 @@ def _for_others(
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:
-    """Colour for this stream: as asked, else as NO_COLOR and FORCE_COLOR say, else on a terminal."""
+    """Choose colour for this stream: as `--color` says, else as NO_COLOR and FORCE_COLOR say, else on a terminal."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -216,7 +225,7 @@ _FIRST_DESCRIPTOR: Final = 200
 
 
 def own_stderr() -> TextIO:
-    """A stderr of our own, for after a script that may close or replace `sys.stderr`, or close descriptor 2.
+    """Open another stderr, for after a script that may close or replace `sys.stderr`, or close descriptor 2.
 
     Opened before the script runs; `sys.stderr` itself where descriptor 2 is closed already.
     """

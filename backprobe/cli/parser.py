@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
+from backprobe.cli.arguments import suggest_nearest
 from backprobe.cli.audit import command
 from backprobe.cli.commands import (
     agents,
@@ -76,24 +76,18 @@ class Parser(argparse.ArgumentParser):
         if unknown is not None:
             option = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1].split()[0])
             known = re.findall(r"--[a-z][a-z-]*", asked.format_help())
-            message = f"unknown option `{option}`" + nearest(option.split("=")[0], known)
+            message = f"unknown option `{option}`" + suggest_nearest(option.split("=")[0], known)
         raise UsageError(f"{message}\n{asked.format_usage().rstrip()}")
 
 
 def _nearest_value(message: str) -> str:
-    """The value nearest to one that is no choice: `invalid choice: 'deepest' (choose from state, grad, full, deep)`."""
+    """Suggest the nearest choice in an error like `invalid choice: 'deepest' (choose from state, grad, full, deep)`."""
     told = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
-    return "" if told is None else nearest(told[1], [choice.strip(" '") for choice in told[2].split(",")])
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean ...?`, or nothing where nothing is near."""
-    near = difflib.get_close_matches(word, sorted(set(known)), n=1, cutoff=0.6)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    return "" if told is None else suggest_nearest(told[1], [choice.strip(" '") for choice in told[2].split(",")])
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of one command; `run` of what comes back does it.
+    """Parse the arguments of one command; `run` of the result executes it.
 
     Raises:
         UsageError: they cannot be followed.
@@ -104,9 +98,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = _parser(plug_ins)
     parser.add_argument("--version", action="version", version=f"backprobe {backprobe.__version__}")
     if asked is not None and asked not in BUILT_IN and asked not in plug_ins:
-        raise UsageError(
-            f"there is no command `{asked}`{nearest(asked, [*BUILT_IN, *plug_ins])}\n{parser.format_usage().rstrip()}"
-        )
+        hint = suggest_nearest(asked, [*BUILT_IN, *plug_ins])
+        raise UsageError(f"there is no command `{asked}`{hint}\n{parser.format_usage().rstrip()}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, add in BUILT_IN.items():
         if asked in (None, name):

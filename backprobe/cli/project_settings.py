@@ -44,14 +44,14 @@ class Project:
 
 
 def project(start: Path | None = None) -> Project:
-    """The settings that hold in a folder; by default in the working directory.
+    """Read the settings that hold in a folder; by default in the working directory.
 
     Raises:
         UsageError: the file is no TOML, or a setting is unknown or of the wrong kind.
     """
     folder = (start or Path.cwd()).absolute()
-    beside = (one / "pyproject.toml" for one in (folder, *folder.parents))
-    path = next((one for one in beside if one.is_file()), None)
+    beside = (parent / "pyproject.toml" for parent in (folder, *folder.parents))
+    path = next((candidate for candidate in beside if candidate.is_file()), None)
     if path is None:
         return Project()
     try:
@@ -68,14 +68,14 @@ def project(start: Path | None = None) -> Project:
     if not isinstance(found, dict):
         raise UsageError(f"`{path}`: `tool.backprobe` must be a table, not {found!r}")
     table = cast("dict[str, Any]", found)
-    return Project(path=path, settings={_checked(path, key, value): value for key, value in table.items()})
+    return Project(path=path, settings={_check_setting(path, key, value): value for key, value in table.items()})
 
 
-def _checked(path: Path, key: str, value: Any) -> str:
+def _check_setting(path: Path, key: str, value: Any) -> str:
     name = key.replace("_", "-")
     if name in CHOICES and value not in CHOICES[name]:
         raise UsageError(f"`{path}`: `{key}` must be one of {', '.join(CHOICES[name])}, not {value!r}")
-    if name in EDITING and not (isinstance(value, list) and all(isinstance(one, str) for one in cast("Any", value))):
+    if name in EDITING and not (isinstance(value, list) and all(isinstance(item, str) for item in cast("Any", value))):
         raise UsageError(f"`{path}`: `{key}` must be a list of patterns of paths, not {value!r}")
     if name not in (*CHOICES, *JUDGING, *EDITING):
         near = difflib.get_close_matches(name, [*CHOICES, *JUDGING, *EDITING], n=1, cutoff=0.5)
@@ -85,7 +85,7 @@ def _checked(path: Path, key: str, value: Any) -> str:
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
-    """The flags that choose rules; they take the place of the file's settings of the same names."""
+    """Add the flags that choose rules. They replace the file's settings of the same names."""
     for name, what in (("select", "judge with these rules only"), ("ignore", "leave these rules out")):
         parser.add_argument(
             f"--{name}", metavar="RULE,...", type=_names, help=f"{what}: names, codes or beginnings of codes (BP3)"
@@ -97,8 +97,8 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def settled(args: argparse.Namespace) -> JudgeOptions:
-    """The options to judge by; what the flags left open of `fail_on` and `tier` is filled in.
+def build_judge_options(args: argparse.Namespace) -> JudgeOptions:
+    """Build the options to judge by; fill in what the flags left open of `fail_on` and `tier`.
 
     Raises:
         UsageError: a setting cannot be followed.

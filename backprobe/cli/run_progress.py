@@ -17,8 +17,8 @@ LOOK_SECONDS: Final = 1.0
 """Between two looks at a run that somebody watches; the service answers at once when it has ended."""
 
 
-def submitted(client: Client, body: Mapping[str, Any], seconds: float) -> Run:
-    """Submit; the run when it has ended, or as it stands after so many seconds. A terminal is told how it stands."""
+def submit_run(client: Client, body: Mapping[str, Any], seconds: float) -> Run:
+    """Submit; return the run when it has ended, or its state after so many seconds. A terminal shows the progress."""
     if not sys.stderr.isatty() or seconds <= 0:
         return client.submit(wait=seconds, **body)
     from rich.console import Console

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_sending(parser: argparse.ArgumentParser) -> None:
-    """The options of a record that is sent."""
+    """Add the options of a record that is sent."""
     parser.add_argument(
         "--url", help="send the record to this service while the script goes on (default: BACKPROBE_URL, else nowhere)"
     )
@@ -36,18 +36,18 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def sender_of(args: argparse.Namespace) -> Iterator[Sender | None]:
-    """The sender of a script's record until its end; None: nothing is sent. `args.sent` tells what became of it.
+    """Yield the sender of a script's record; None if nothing is sent. `args.sent` says at the end what was sent.
 
     Raises:
         UsageError: `--url` is no address.
     """
     from backprobe.recorder.target import place_of
-    from backprobe.recorder.training_job import Asked
+    from backprobe.recorder.training_job import JobRequest
 
     if args.entry != "watch":
         yield None
         return
-    asked = Asked(url=args.url, project=args.project, ranks=args.ranks, source=args.source)
+    asked = JobRequest(url=args.url, project=args.project, ranks=args.ranks, source=args.source)
     try:
         asked.check()
     except ValueError as error:

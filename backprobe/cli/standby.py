@@ -52,7 +52,7 @@ def _input_is_there() -> bool:
 
 
 def _close_input() -> None:
-    """The program reads nothing of the client's: its standard input is empty."""
+    """Give the program an empty standard input, so that it reads nothing of the client's."""
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)

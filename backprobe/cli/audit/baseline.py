@@ -61,7 +61,7 @@ def check_baseline(given: str, *, local: bool) -> None:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The findings in the JSON that an audit before has written; without those that a comment suppresses.
+    """Read the findings from the JSON of an earlier audit, without those that a comment suppresses.
 
     Raises:
         UsageError: it cannot be read, or is something else.
@@ -128,7 +128,7 @@ def _copy_policy(policy: Path, root: Path, tree: Path) -> Path:
 
 
 def audit_of_commit(client: Client, revision: str, name: str) -> str:
-    """The newest audit of this policy's name whose commit is this one, or the nearest before it.
+    """Find the newest audit with this policy's name of this commit, or of the nearest commit before it.
 
     Raises:
         UsageError: there is none.

@@ -54,7 +54,9 @@ def add_audit(subparsers: Subparsers) -> None:
         "the programs are run as they were then",
     )
     parser.add_argument(
-        "--changed-since", metavar="COMMIT", help="only programs of which a file, or a module they import, changed"
+        "--changed-since",
+        metavar="COMMIT",
+        help="audit only programs whose files or imported modules changed since COMMIT",
     )
     parser.add_argument("--again", action="store_true", help="do not take the result of an audit of the same before")
     parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
@@ -84,9 +86,9 @@ def _run(args: argparse.Namespace) -> int:
     _check_baseline(args, policy)
     chosen = programs(args.paths, policy)
     if args.changed_since is not None:
-        chosen = _changed(args, chosen, policy)
+        chosen = _select_changed_programs(args, chosen, policy)
     found: list[AuditReport] = []
-    taken = _taken(args)
+    taken = _fixes_folder(args)
     if args.local or not chosen:
         found.append(_locally(args, chosen, policy, taken))
         code = CLEAN
@@ -120,7 +122,9 @@ def _check_baseline(args: argparse.Namespace, policy: PolicyFile) -> None:
         print(f"backprobe: the policy has no `new-only = true`: {said}", file=sys.stderr)
 
 
-def _changed(args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile) -> tuple[Program, ...]:
+def _select_changed_programs(
+    args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile
+) -> tuple[Program, ...]:
     """Those that changed, with a line about the others; an audit of none passes, and writes its reports."""
     from backprobe.cli.audit.commits import changed_programs
 
@@ -130,16 +134,17 @@ def _changed(args: argparse.Namespace, chosen: tuple[Program, ...], policy: Poli
 
 
 def _write_patch(taken: TakenFixes, path: Path) -> None:
-    from backprobe.show.amounts import counted
+    from backprobe.show.amounts import count_noun
 
     try:
         path.write_text(taken.patch(), encoding="utf-8")
     except OSError as error:
         raise OutputLost(f"`{path}` was not written ({error.strerror or error})") from None
-    print(f"backprobe: {counted(taken.count, 'confirmed safe fix', 'confirmed safe fixes')} in {path}", file=sys.stderr)
+    fixes = count_noun(taken.count, "confirmed safe fix", "confirmed safe fixes")
+    print(f"backprobe: {fixes} in {path}", file=sys.stderr)
 
 
-def _taken(args: argparse.Namespace) -> TakenFixes | None:
+def _fixes_folder(args: argparse.Namespace) -> TakenFixes | None:
     """Where confirmed safe fixes go; None: no fix is tried."""
     if not args.try_fixes and args.patch is None:
         return None
@@ -155,14 +160,14 @@ def _locally(
     args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, taken: TakenFixes | None
 ) -> AuditReport:
     from backprobe.cli.audit.baseline import audit_commit, read_baseline
-    from backprobe.cli.audit.local import audited
+    from backprobe.cli.audit.local import run_local_audit
     from backprobe.cli.trials.audit_fixes import AuditFixes
 
     base = None if args.baseline is None or not args.local else read_baseline(Path(args.baseline))
     if args.baseline_commit is not None and chosen:
         base = audit_commit(args.baseline_commit, chosen, args.policy, jobs=args.jobs)
     fixes = None if taken is None else AuditFixes(taken)
-    return audited(chosen, policy, base, _Progress(), fixes, args.jobs)
+    return run_local_audit(chosen, policy, base, _Progress(), fixes, args.jobs)
 
 
 def _on_service(
@@ -182,14 +187,14 @@ def _on_service(
 
     def audit(client: Client) -> int:
         from backprobe.cli.audit.baseline import audit_of_commit
-        from backprobe.cli.audit.remote import RemoteAudit, audited
+        from backprobe.cli.audit.remote import RemoteAudit, run_remote_audit
 
         base = args.baseline
         if args.baseline_commit is not None:
             base = audit_of_commit(client, args.baseline_commit, policy.name)
         more: dict[str, Any] = {"baseline": base, "labels": labels, "project": args.project}
         wanted = RemoteAudit(programs=chosen, policy=policy, again=args.again, taken=taken, **more)
-        found.append(audited(client, wanted, _Progress()))
+        found.append(run_remote_audit(client, wanted, _Progress()))
         return CLEAN
 
     return ask(args, audit)

@@ -25,7 +25,7 @@ _SECONDS: Final = 60
 
 
 def head_commit() -> str | None:
-    """The commit that is checked out; None: there is no git, or no repository."""
+    """Return the commit that is checked out; None if there is no git, or no repository."""
     try:
         return _git("rev-parse", "HEAD").decode().strip()
     except UsageError:
@@ -33,7 +33,7 @@ def head_commit() -> str | None:
 
 
 def commit_and_ancestors(revision: str) -> Sequence[str]:
-    """The commit of a revision, then those before it, newest first.
+    """List the commit of a revision, then those before it, newest first.
 
     Raises:
         UsageError: there is no such commit, or no repository.
@@ -75,7 +75,7 @@ def _changed_files(revision: str) -> frozenset[Path]:
 
 
 def repository() -> Path:
-    """The folder around the repository.
+    """Return the top folder of the repository.
 
     Raises:
         UsageError: there is none.
@@ -85,7 +85,7 @@ def repository() -> Path:
 
 @contextmanager
 def tree_of(revision: str) -> Iterator[Path]:
-    """The files of a commit in a folder of their own, until the block ends.
+    """Write the files of a commit into a temporary folder, and yield it until the block ends.
 
     Raises:
         UsageError: there is no such commit, or no repository.

@@ -22,7 +22,7 @@ from backprobe.cli.audit.programs import Program
 from backprobe.cli.trials.audit_fixes import AuditFixes
 from backprobe.rules.policy import Rules, found_of
 from backprobe.show.audits.report import AuditedItem, AuditReport
-from backprobe.show.formats.program_report import Reported, program_error, reported
+from backprobe.show.formats.program_report import Reported, program_error, report_program
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -37,7 +37,7 @@ _LAST_BYTES: Final = 2000
 Progress = Callable[[int, int], None]
 
 
-def audited(
+def run_local_audit(
     programs: Sequence[Program],
     policy: PolicyFile,
     baseline: Baseline | None,
@@ -87,48 +87,48 @@ def audited(
 
 
 def _item(
-    one: Program,
+    program: Program,
     policy: PolicyFile,
     known: frozenset[str] | None,
     fixes: AuditFixes | None,
     stop: threading.Event,
 ) -> AuditedItem:
-    if one.run is not None or one.path is None:
-        return _refused(one.name, "a run of the service is judged there: leave --local out", policy.rules)
-    if one.is_record:
-        return _judged(one, _read(one.path), policy.rules, known, None)
+    if program.run is not None or program.path is None:
+        return _refused_item(program.name, "a run of the service is judged there: leave --local out", policy.rules)
+    if program.is_record:
+        return _judge_program(program, _read(program.path), policy.rules, known, None)
     with tempfile.TemporaryDirectory(prefix="backprobe-audit-") as folder:
         record = Path(folder) / "record.bprec"
         began = time.monotonic()
-        sources = None if fixes is not None else sources_of(one.path)  # a trial copies the script's folder alone
-        why = _run(one, policy, record, sources, stop)
+        sources = None if fixes is not None else sources_of(program.path)  # a trial copies the script's folder alone
+        why = _run(program, policy, record, sources, stop)
         seconds = time.monotonic() - began
         found = _read(record) if record.exists() else None
 
-        def tried(judgement: Judgement) -> Judgement:
-            if fixes is None or found is None or one.path is None:
+        def try_fixes(judgement: Judgement) -> Judgement:
+            if fixes is None or found is None or program.path is None:
                 return judgement
-            settings = one.settings
+            settings = program.settings
             tier, every = settings.tier or policy.defaults.tier or "full", settings.every or policy.defaults.every
-            return fixes.tried(one.path, tuple(settings.arguments), tier, every, seconds, found, judgement)
+            return fixes.try_fixes(program.path, tuple(settings.arguments), tier, every, seconds, found, judgement)
 
-        return _judged(one, found, policy.rules, known, why, tried, sources)
+        return _judge_program(program, found, policy.rules, known, why, try_fixes, sources)
 
 
 def sources_of(script: Path) -> Path | None:
-    """The working directory, where the script lies below it: a package of the repository is the program's own."""
+    """Return the working directory if the script lies below it: the repository's packages are the program's own."""
     here = Path.cwd()
     return here if script.resolve().is_relative_to(here.resolve()) else None
 
 
-def _run(one: Program, policy: PolicyFile, record: Path, sources: Path | None, stop: threading.Event) -> str | None:
+def _run(program: Program, policy: PolicyFile, record: Path, sources: Path | None, stop: threading.Event) -> str | None:
     """Run a script under capture; why it did not end well, None: it did."""
-    settings, defaults = one.settings, policy.defaults
+    settings, defaults = program.settings, policy.defaults
     command = [sys.executable, "-m", "backprobe", "run", "--exit-zero", "--format", "concise", "--save", str(record)]
     for option, value in (("tier", settings.tier or defaults.tier), ("every", settings.every or defaults.every)):
         command += [f"--{option}", str(value)] if value is not None else []
     command += ["--sources", str(sources)] if sources is not None else []
-    command += [str(one.path), *settings.arguments]
+    command += [str(program.path), *settings.arguments]
     seconds = {**defaults.limits, **settings.limits}.get("wall_seconds", WALL_SECONDS)
     output = record.with_name("stderr")
     with output.open("wb") as stderr:
@@ -153,8 +153,8 @@ def _read(path: Path) -> Record | None:
         return None
 
 
-def _judged(
-    one: Program,
+def _judge_program(
+    program: Program,
     record: Record | None,
     rules: Rules,
     known: frozenset[str] | None,
@@ -164,18 +164,18 @@ def _judged(
 ) -> AuditedItem:
     from backprobe.rules import judge
 
-    name = one.name
+    name = program.name
     if record is None:
-        return _refused(name, why or "it is no record that can be read", rules)
+        return _refused_item(name, why or "it is no record that can be read", rules)
     judgement = tried(judge(record))
     error = program_error(record)
-    if one.path is not None and not one.is_record:
-        folder = one.path.parent if sources is None else sources
+    if program.path is not None and not program.is_record:
+        folder = program.path.parent if sources is None else sources
         judgement = replace(judgement, findings=tuple(from_here(found, folder) for found in judgement.findings))
         if error is not None and error.path is not None:
             error = replace(error, path=path_from_here(error.path, folder))
-    told = reported(record, judgement, script=name)
-    found = [found_of(one) for one in judgement.findings if one.suppressed is None]
+    told = report_program(record, judgement, script=name)
+    found = [found_of(finding) for finding in judgement.findings if finding.suppressed is None]
     cells = rules.cells(found, known or (), [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if told.ended_well else "failed"
     verdict = rules.verdict(status, cells, judged=True, backward_calls=len(record.backward_calls))
@@ -183,7 +183,7 @@ def _judged(
     return AuditedItem(name=name, verdict=verdict, cells=tuple(cells), reported=told)
 
 
-def _refused(name: str, why: str, rules: Rules) -> AuditedItem:
+def _refused_item(name: str, why: str, rules: Rules) -> AuditedItem:
     told = Reported(
         name=name,
         findings=(),

@@ -25,14 +25,14 @@ class Output:
 
 
 def outputs(formats: Sequence[str], paths: Sequence[Path]) -> tuple[Output, ...]:
-    """The pairs, in order; the last format may have no file, and goes to standard output.
+    """Pair formats with files, in order. The last format may have no file, and goes to standard output.
 
     Raises:
         UsageError: there are other numbers of them, or a file cannot be written.
     """
     if not formats:
         if len(paths) > 1:
-            raise UsageError("each --output wants a --format before it")
+            raise UsageError("each --output needs its own --format before it")
         formats = ("text",)
     if len(paths) not in (len(formats), len(formats) - 1):
         raise UsageError(f"{len(formats)} --format and {len(paths)} --output: each format but the last wants its file")
@@ -55,7 +55,7 @@ def _without_html(asked: tuple[Output, ...]) -> tuple[Output, ...]:
     try:
         assets()
     except AssetsMissing as error:
-        others = tuple(one for one in asked if one.form != "html")
+        others = tuple(output for output in asked if output.form != "html")
         if not others:
             raise UsageError(f"--format html: {error}") from None
         print(f"backprobe: no HTML report is written: {error}", file=sys.stderr)
@@ -69,17 +69,17 @@ def write(report: AuditReport, asked: Sequence[Output]) -> None:
     Raises:
         OutputLost: a file could not be written.
     """
-    for one in asked:
-        text = rendered(report, one.form)
-        if one.path is None:
+    for output in asked:
+        text = render_report(report, output.form)
+        if output.path is None:
             print(text)
             continue
         try:
-            one.path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+            output.path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            raise OutputLost(f"`{one.path}` was not written ({error.strerror})") from None
+            raise OutputLost(f"`{output.path}` was not written ({error.strerror})") from None
     step = os.environ.get("GITHUB_STEP_SUMMARY")
-    if step and any(one.form == "github" for one in asked):
+    if step and any(output.form == "github" for output in asked):
         try:
             with Path(step).open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(step_summary(report))
@@ -87,8 +87,8 @@ def write(report: AuditReport, asked: Sequence[Output]) -> None:
             print(f"backprobe: the step's summary was not written ({error.strerror})", file=sys.stderr)
 
 
-def rendered(report: AuditReport, form: str) -> str:
-    """The report in one format."""
+def render_report(report: AuditReport, form: str) -> str:
+    """Render the report in one format."""
     told = [item.reported for item in report.items]
     if form == "json":
         return json.dumps(report.json(), indent=2)
@@ -116,7 +116,7 @@ def rendered(report: AuditReport, form: str) -> str:
 
 
 def step_summary(report: AuditReport) -> str:
-    """The programs that do not pass, as a table in Markdown."""
+    """Write the programs that do not pass, as a table in Markdown."""
     from backprobe.show.audits.text import summary
     from backprobe.show.plain_text import plain
 

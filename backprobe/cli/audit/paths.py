@@ -9,36 +9,38 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from backprobe.cli.audit.programs import shown
+from backprobe.cli.audit.programs import relative_path
 from backprobe.rules import Finding, Location
 
 
 def path_from_here(path: str, folder: Path) -> str:
-    """A file of the script's folder named from the working directory; another's as it is."""
+    """Name a file of the script's folder from the working directory; return another's path as it is."""
     there = folder / path
-    return path if Path(path).is_absolute() or not there.is_file() else shown(there)
+    return path if Path(path).is_absolute() or not there.is_file() else relative_path(there)
 
 
 def from_here(finding: Finding, folder: Path) -> Finding:
-    """The finding with each file of the script's folder named from the working directory."""
+    """Name each file of the script's folder in a finding from the working directory."""
 
     def path_of(path: str) -> str:
         return path_from_here(path, folder)
 
-    def at(location: Location) -> Location:
+    def move_location(location: Location) -> Location:
         return replace(location, path=path_of(location.path))
 
     return replace(
         finding,
-        location=at(finding.location),
-        related=tuple(replace(one, location=at(one.location)) for one in finding.related),
+        location=move_location(finding.location),
+        related=tuple(replace(related, location=move_location(related.location)) for related in finding.related),
         stacks=tuple(
-            replace(one, frames=tuple(replace(frame, path=path_of(frame.path)) for frame in one.frames))
-            for one in finding.stacks
+            replace(stack, frames=tuple(replace(frame, path=path_of(frame.path)) for frame in stack.frames))
+            for stack in finding.stacks
         ),
         fixes=tuple(
-            replace(one, edits=tuple(replace(edit, path=path_of(edit.path)) for edit in one.edits))
-            for one in finding.fixes
+            replace(fix, edits=tuple(replace(edit, path=path_of(edit.path)) for edit in fix.edits))
+            for fix in finding.fixes
         ),
-        consequences=tuple(replace(one, location=at(one.location)) for one in finding.consequences),
+        consequences=tuple(
+            replace(consequence, location=move_location(consequence.location)) for consequence in finding.consequences
+        ),
     )

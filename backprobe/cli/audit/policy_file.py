@@ -85,7 +85,7 @@ class PolicyFile:
 
 
 def policy_file(path: Path | None) -> PolicyFile:
-    """The policy of a file; None: the one of an audit that names none, by which findings of level error fail.
+    """Read the policy of a file. None: the default policy, by which findings of level error fail.
 
     Raises:
         UsageError: it cannot be read, or something in it is unknown or cannot be; the message says what can.
@@ -98,12 +98,12 @@ def policy_file(path: Path | None) -> PolicyFile:
         raise UsageError(f"cannot read the policy `{path}`: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"`{path}` is no TOML: {error}") from None
-    _known(path, "", told, ("policy", "run"))
+    _check_known(path, "", told, ("policy", "run"))
     policy, runs = told.get("policy", {}), told.get("run", {})
-    for what, one in (("policy", policy), ("run", runs)):
-        if not isinstance(one, dict):
+    for what, table in (("policy", policy), ("run", runs)):
+        if not isinstance(table, dict):
             raise UsageError(f"`{path}`: `{what}` must be a table")
-    _known(path, "policy", policy, (*_RULES, *_MORE))
+    _check_known(path, "policy", policy, (*_RULES, *_MORE))
     rules = Rules(**{name.replace("-", "_"): policy[name] for name in _RULES if name in policy})
     for pattern in (*rules.fail, *rules.warn):
         said = unknown_pattern(pattern)
@@ -114,7 +114,7 @@ def policy_file(path: Path | None) -> PolicyFile:
         rules=rules,
         entries=tuple(policy.get("entries", ())),
         defaults=_settings(path, "policy", {key: value for key, value in policy.items() if key in _RUN[3:]}),
-        runs={script: _several(path, script, one) for script, one in runs.items()},
+        runs={script: _several(path, script, run) for script, run in runs.items()},
         isolation=policy.get("isolation"),
         folder=path.absolute().parent,
         is_given=True,
@@ -123,19 +123,21 @@ def policy_file(path: Path | None) -> PolicyFile:
 
 def _several(path: Path, script: str, told: Any) -> tuple[RunSettings, ...]:
     ones = told if isinstance(told, list) else [told]
-    if not all(isinstance(one, dict) for one in ones):
-        raise UsageError(f'`{path}`: `run."{script}"` must be a table, or several by `[[run."{script}"]]`')
-    return tuple(_settings(path, f'run."{script}"', one) for one in ones)
+    if not all(isinstance(entry, dict) for entry in ones):
+        raise UsageError(
+            f'`{path}`: `run."{script}"` must be a table `[run."{script}"]` or an array of tables `[[run."{script}"]]`'
+        )
+    return tuple(_settings(path, f'run."{script}"', entry) for entry in ones)
 
 
 def _settings(path: Path, where: str, told: Mapping[str, Any]) -> RunSettings:
     if where != "policy":
-        _known(path, where, told, _RUN)
+        _check_known(path, where, told, _RUN)
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     return RunSettings(**given)
 
 
-def _known(path: Path, where: str, told: Mapping[str, Any], names: Sequence[str]) -> None:
+def _check_known(path: Path, where: str, told: Mapping[str, Any], names: Sequence[str]) -> None:
     """Refuse what is unknown, or of another kind than it must be."""
     for key, value in told.items():
         if key not in names:
@@ -148,14 +150,14 @@ def _known(path: Path, where: str, told: Mapping[str, Any], names: Sequence[str]
 
 
 def _fault(key: str, value: Any) -> str | None:
-    """What a value must be that is something else; None: it is that."""
+    """Say what a value must be; None if it is that."""
     if key in _TEXTS:
-        fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
         return None if fits else "a list of texts"
     if key in _CHOICES:
         return None if value in _CHOICES[key] else f"one of {', '.join(map(str, _CHOICES[key]))}"
     if key == "limits":
-        fits = isinstance(value, dict) and all(type(one) is int and one > 0 for one in value.values())
+        fits = isinstance(value, dict) and all(type(number) is int and number > 0 for number in value.values())
         return None if fits else "a table of numbers from 1, such as { wall_seconds = 120 }"
     if key in ("every", "seed", "min-backward-calls"):
         return None if type(value) is int and value >= (key == "every") else "a number"

@@ -36,7 +36,7 @@ class Program:
 
 
 def programs(paths: Sequence[str], policy: PolicyFile) -> tuple[Program, ...]:
-    """What is asked for, in order, each once.
+    """List the programs to audit, in order, each once.
 
     A folder: its records; without any, its scripts (`*.py`, folders below too). `@FILE`: one of these a line. Without
     paths: what the policy names.
@@ -44,44 +44,44 @@ def programs(paths: Sequence[str], policy: PolicyFile) -> tuple[Program, ...]:
     Raises:
         UsageError: there is no such file, or there is nothing to audit.
     """
-    found = [one for text in paths for one in _named(text)] if paths else list(_of_policy(policy))
+    found = [program for text in paths for program in _expand_name(text)] if paths else list(_of_policy(policy))
     if not found:
         where = "the policy's `entries` and `run` name no file" if not paths else "there is no script and no record"
         raise UsageError(f"nothing to audit: {where}")
     items: dict[str, Program] = {}
-    for one in dict.fromkeys(found):
-        for item in _started(one, policy):
+    for fromkey in dict.fromkeys(found):
+        for item in _list_starts(fromkey, policy):
             if item.name in items:
                 raise UsageError(f"two items are called `{item.name}`: give each a `name` in the policy")
             items[item.name] = item
     return tuple(items.values())
 
 
-def _named(text: str) -> Iterator[str | Path]:
+def _expand_name(text: str) -> Iterator[str | Path]:
     if RUN.fullmatch(text):
         yield text
         return
     if text.startswith("@"):
-        yield from _listed(Path(text[1:]))
+        yield from _read_list(Path(text[1:]))
         return
     path = Path(text)
     if path.is_dir():
         records = sorted(path.rglob(f"*{RECORD}"))
-        yield from records or (one for one in sorted(path.rglob("*.py")) if not _is_hidden(one.relative_to(path)))
+        yield from records or (file for file in sorted(path.rglob("*.py")) if not _is_hidden(file.relative_to(path)))
         return
     if not path.is_file():
         raise UsageError(f"there is no file or folder `{text}`")
     yield path
 
 
-def _listed(path: Path) -> Iterator[str | Path]:
+def _read_list(path: Path) -> Iterator[str | Path]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the list `{path}`: {error}") from None
     for line in lines:
         if line.strip() and not line.lstrip().startswith(("#", "@")):
-            yield from _named(line.strip())
+            yield from _expand_name(line.strip())
 
 
 def _is_hidden(path: Path) -> bool:
@@ -103,13 +103,13 @@ def _of_policy(policy: PolicyFile) -> Iterator[Path]:
         yield path
 
 
-def _started(one: str | Path, policy: PolicyFile) -> Iterator[Program]:
-    """The items of one path: as often as the policy says that it is started."""
-    if isinstance(one, str):
-        yield Program(name=one, run=one)
+def _list_starts(named: str | Path, policy: PolicyFile) -> Iterator[Program]:
+    """Yield the items of one path: as many as the policy has starts of it."""
+    if isinstance(named, str):
+        yield Program(name=named, run=named)
         return
-    path = one.absolute()
-    name = shown(path)
+    path = named.absolute()
+    name = relative_path(path)
     inside = path.relative_to(policy.folder).as_posix() if path.is_relative_to(policy.folder) else ""
     several = policy.runs.get(inside, (RunSettings(),))
     for at, settings in enumerate(several, 1):
@@ -117,7 +117,7 @@ def _started(one: str | Path, policy: PolicyFile) -> Iterator[Program]:
         yield Program(name=settings.name or numbered, path=path, settings=settings)
 
 
-def shown(path: Path) -> str:
-    """A path from the working directory, where it lies below that: as annotations and SARIF name files."""
+def relative_path(path: Path) -> str:
+    """Name a path from the working directory if it lies below that, as annotations and SARIF name files."""
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from backprobe.cli.audit.policy_file import PolicyFile
-from backprobe.cli.audit.programs import Program, shown
-from backprobe.cli.audit.remote_trials import RemoteTrials, Sent, StoredFinding
+from backprobe.cli.audit.programs import Program, relative_path
+from backprobe.cli.audit.remote_trials import RemoteTrials, SentProgram, StoredFinding
 from backprobe.cli.exit_codes import UsageError
 from backprobe.imported_files import MOST_FILES, imported_files
 from backprobe.rules import Finding
@@ -56,24 +56,24 @@ class RemoteAudit:
     taken: TakenFixes | None = None
 
 
-def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditReport:
+def run_remote_audit(client: Client, asked: RemoteAudit, progress: Progress) -> AuditReport:
     """Begin the audit, or find the one that the same job began before; wait for its end.
 
     Raises:
         UsageError: a program cannot be sent.
         KeyboardInterrupt: after what was begun is canceled.
     """
-    lines = [_item(client, one, asked.policy) for one in asked.programs]
+    lines = [_item(client, program, asked.policy) for program in asked.programs]
     head: dict[str, Any] = {"name": asked.policy.name, "labels": dict(asked.labels)}
     head |= {name: value for name, value in (("baseline", asked.baseline), ("project", asked.project)) if value}
     if asked.policy.is_given:
         head["policy"] = _policy(client, asked.policy)
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *lines))
     key = uuid.uuid4().hex if asked.again else hashlib.sha256(content).hexdigest()
-    begun = _begun(client, content, key)
+    begun = _begin_audit(client, content, key)
     while begun["status"] == "canceled":  # of a job before that was ended: its next key, the same for every retry
         key = hashlib.sha256(f"{key} {begun['id']}".encode()).hexdigest()
-        begun = _begun(client, content, key)
+        begun = _begin_audit(client, content, key)
     audit = begun["id"]
     try:
         while begun["finished_at"] is None:
@@ -83,19 +83,21 @@ def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditRepo
         client.call("POST", f"/v1/audits/{audit}/cancel")
         print(f"backprobe: audit {audit} is canceled, with what it had not begun", file=sys.stderr)
         raise
-    sent = {one.name: line for one, line in zip(asked.programs, lines, strict=True) if "files" in line}
+    sent = {program.name: line for program, line in zip(asked.programs, lines, strict=True) if "files" in line}
     return _report(client, begun, asked, sent)
 
 
-def _begun(client: Client, content: bytes, key: str) -> dict[str, Any]:
-    """The audit of this key: a new one, or the one that a request before has begun."""
+def _begin_audit(client: Client, content: bytes, key: str) -> dict[str, Any]:
+    """Begin the audit of this key, or return the one that an earlier request has begun."""
     headers = {"Content-Type": _LINES, "Idempotency-Key": key}
     return client.call("POST", "/v1/audits", body=content, headers=headers)
 
 
 def _policy(client: Client, policy: PolicyFile) -> str:
-    """The policy of that name, with these rules: as it is, revised, or made."""
-    known = next((one for one in client.items("/v1/policies") if one["name"] == policy.name), None)
+    """Make the policy of that name have these rules: keep it, revise it, or create it. Return its id."""
+    known = next(
+        (stored_policy for stored_policy in client.items("/v1/policies") if stored_policy["name"] == policy.name), None
+    )
     body = policy.body
     if known is None:
         return client.call("POST", "/v1/policies", body=body)["id"]
@@ -105,17 +107,21 @@ def _policy(client: Client, policy: PolicyFile) -> str:
     return client.call("PUT", f"/v1/policies/{known['id']}", body=body, headers=etag)["id"]
 
 
-def _item(client: Client, one: Program, policy: PolicyFile) -> dict[str, Any]:
-    """A program as `POST /v1/audits` takes it."""
-    if one.run is not None:
-        return {"custom_id": one.name, "run": one.run}
-    if one.path is None:
-        raise ValueError(f"{one.name} is neither a file nor a run")
-    if one.is_record:
-        return {"custom_id": one.name, "run": client.upload(one.path.read_bytes()).id}
-    settings, defaults = one.settings, policy.defaults
-    told: dict[str, Any] = {"custom_id": one.name, "entry": shown(one.path), "arguments": list(settings.arguments)}
-    told["files"] = [{"path": shown(path), "text": _text(path)} for path in _files(one, policy)]
+def _item(client: Client, program: Program, policy: PolicyFile) -> dict[str, Any]:
+    """Build the item of `POST /v1/audits` for a program."""
+    if program.run is not None:
+        return {"custom_id": program.name, "run": program.run}
+    if program.path is None:
+        raise ValueError(f"{program.name} is neither a file nor a run")
+    if program.is_record:
+        return {"custom_id": program.name, "run": client.upload(program.path.read_bytes()).id}
+    settings, defaults = program.settings, policy.defaults
+    told: dict[str, Any] = {
+        "custom_id": program.name,
+        "entry": relative_path(program.path),
+        "arguments": list(settings.arguments),
+    }
+    told["files"] = [{"path": relative_path(path), "text": _text(path)} for path in _files(program, policy)]
     given = {name: getattr(defaults, name) for name in _CARRIED}
     given |= {name: value for name in _CARRIED if (value := getattr(settings, name)) is not None}
     capture = {name: given.pop(name) for name in ("tier", "every")}
@@ -125,24 +131,24 @@ def _item(client: Client, one: Program, policy: PolicyFile) -> dict[str, Any]:
     return told if policy.isolation is None else told | {"isolation": policy.isolation}
 
 
-def _files(one: Program, policy: PolicyFile) -> list[Path]:
-    """The script, the project's modules that it imports, and the files that the policy names for it.
+def _files(program: Program, policy: PolicyFile) -> list[Path]:
+    """List the script, the project's modules that it imports, and the files that the policy names for it.
 
     Whoever may change the project says what is sent: nothing of the machine that sends it, be it by a symbolic link.
     """
-    script = one.path or Path()
+    script = program.path or Path()
     roots = (script.parent, Path.cwd(), policy.folder)
     found = dict.fromkeys(imported_files(script, roots))
-    for pattern in one.settings.files:
+    for pattern in program.settings.files:
         matching = [path for path in sorted(policy.folder.glob(pattern)) if path.is_file()]
         if not matching:
-            raise UsageError(f"{one.name}: no file is `{pattern}`, seen from {policy.folder}")
+            raise UsageError(f"{program.name}: no file is `{pattern}`, seen from {policy.folder}")
         found |= dict.fromkeys(matching)
     for path in found:
         if not any(path.resolve().is_relative_to(root.resolve()) for root in roots):
-            raise UsageError(f"{one.name}: `{shown(path)}` leads out of the project, and is not sent")
+            raise UsageError(f"{program.name}: `{relative_path(path)}` leads out of the project, and is not sent")
     if len(found) > MOST_FILES:
-        raise UsageError(f"{one.name} has {len(found)} files; {MOST_FILES} of one program is the most that is sent")
+        raise UsageError(f"{program.name} has {len(found)} files; at most {MOST_FILES} are sent for one program")
     return list(found)
 
 
@@ -159,25 +165,27 @@ def _text(path: Path) -> str:
 def _report(
     client: Client, told: Mapping[str, Any], asked: RemoteAudit, sent: Mapping[str, Mapping[str, Any]]
 ) -> AuditReport:
-    """What came of an audit.
+    """Build the report of an audit.
 
     Args:
         sent: Bodies of programs from here, by name.
     """
     audit = told["id"]
     stored: defaultdict[str, list[StoredFinding]] = defaultdict(list)
-    for one in client.items(f"/v1/audits/{audit}/findings", limit=1000):
-        stored[one["run"]].append(StoredFinding(id=one["id"], finding=msgspec.convert(one, Finding)))
+    for row in client.items(f"/v1/audits/{audit}/findings", limit=1000):
+        stored[row["run"]].append(StoredFinding(id=row["id"], finding=msgspec.convert(row, Finding)))
     base = client.url
-    runs = {one.id: one for one in client.runs(audit=audit, limit=1000)}
+    runs = {run.id: run for run in client.runs(audit=audit, limit=1000)}
     rows = list(client.items(f"/v1/audits/{audit}/items", limit=1000))
-    findings = {run: [one.finding for one in its] for run, its in stored.items()}
+    findings = {run: [item.finding for item in its] for run, its in stored.items()}
     if asked.taken is not None:
-        ours = {one["run"]: Sent(name=name, body=sent[name]) for one in rows if (name := one["custom_id"]) in sent}
-        findings = RemoteTrials(client, asked.taken).tried(stored, runs, ours)
-    known = None if told["baseline"] is None else _known(client, audit)
+        ours = {
+            row["run"]: SentProgram(name=name, body=sent[name]) for row in rows if (name := row["custom_id"]) in sent
+        }
+        findings = RemoteTrials(client, asked.taken).try_fixes(stored, runs, ours)
+    known = None if told["baseline"] is None else _baseline_fingerprints(client, audit)
     judged = (asked.policy.rules, known)
-    items = tuple(_audited(one, runs.get(one["run"]), findings, base, judged) for one in rows)
+    items = tuple(_build_item(row, runs.get(row["run"]), findings, base, judged) for row in rows)
     counted = told["findings"] if told["baseline"] is not None else None
     return AuditReport(
         name=asked.policy.name,
@@ -189,7 +197,7 @@ def _report(
     )
 
 
-def _audited(
+def _build_item(
     told: Mapping[str, Any],
     row: Run | None,
     findings: Mapping[str, Sequence[Finding]],
@@ -214,7 +222,7 @@ def _audited(
             rules_judged=counted.get("rules_judged") or 0,
             backward_calls=None if row is None else row.told["record"]["backward_calls"],
             base_url=base,
-            error=_ended_by(row),
+            error=_error_of_run(row),
             problem=None if problem is None else f"{problem['code']}: {problem['detail']}",
             rules=judged[0],
             known=judged[1],
@@ -223,15 +231,15 @@ def _audited(
     )
 
 
-def _known(client: Client, audit: str) -> frozenset[str]:
+def _baseline_fingerprints(client: Client, audit: str) -> frozenset[str]:
     """Fingerprints of an audit's findings that its baseline has."""
     return frozenset(
-        one["fingerprint"] for one in client.items(f"/v1/audits/{audit}/findings", new="false", limit=1000)
+        row["fingerprint"] for row in client.items(f"/v1/audits/{audit}/findings", new="false", limit=1000)
     )
 
 
-def _ended_by(row: Run | None) -> ProgramError | None:
-    """What ended the run before its program's end; None: nothing did."""
+def _error_of_run(row: Run | None) -> ProgramError | None:
+    """Return the error that the service reports for the run; None if it reports none."""
     error = None if row is None else row.told.get("error")
     if error is None:
         return None
@@ -241,4 +249,4 @@ def _ended_by(row: Run | None) -> ProgramError | None:
 
 def _worst_first(findings: Sequence[Finding]) -> Iterator[Finding]:
     for level in LEVELS:
-        yield from (one for one in findings if one.level == level)
+        yield from (finding for finding in findings if finding.level == level)

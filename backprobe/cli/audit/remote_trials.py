@@ -51,7 +51,7 @@ class StoredFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentProgram:
     """A program of this folder as it was sent.
 
     Attributes:
@@ -69,7 +69,7 @@ class Sent:
     @property
     def texts(self) -> dict[str, str]:
         """Its files, by path."""
-        return {one["path"]: one["text"] for one in self.body["files"]}
+        return {file["path"]: file["text"] for file in self.body["files"]}
 
 
 class RemoteTrials:
@@ -82,13 +82,13 @@ class RemoteTrials:
     def __init__(self, client: Client, taken: TakenFixes) -> None:
         self._client, self._taken = client, taken
         self._going: dict[tuple[str, int], str] = {}
-        self._together: str | None = None
+        self._joint_run: str | None = None
         self._known: dict[tuple[str, int], Trial] = {}
 
-    def tried(
-        self, findings: Mapping[str, Sequence[StoredFinding]], runs: Mapping[str, Run], sent: Mapping[str, Sent]
+    def try_fixes(
+        self, findings: Mapping[str, Sequence[StoredFinding]], runs: Mapping[str, Run], sent: Mapping[str, SentProgram]
     ) -> dict[str, list[Finding]]:
-        """The findings of each run with what came of their fixes; the confirmed safe ones are kept for the patch.
+        """Try the fixes of each run's findings and add the verdicts; keep the confirmed safe ones for the patch.
 
         Args:
             findings: By public id of their run. runs: those, by id. sent: what was sent from here, by the run's id.
@@ -112,7 +112,7 @@ class RemoteTrials:
                 if run in sent:
                     self._take(runs[run], found, sent[run])
         except KeyboardInterrupt:
-            for trial in (*self._going.values(), *([self._together] if self._together else [])):
+            for trial in (*self._going.values(), *([self._joint_run] if self._joint_run else [])):
                 with suppress(ApiError):  # it has ended meanwhile
                     self._client.cancel(trial)
             raise
@@ -143,31 +143,32 @@ class RemoteTrials:
         )
         return msgspec.structs.replace(told.finding, fixes=fixes)
 
-    def _take(self, run: Run, found: Sequence[Finding], sent: Sent) -> None:
+    def _take(self, run: Run, found: Sequence[Finding], sent: SentProgram) -> None:
         fixes = confirmed_safe(found)
-        if len(fixes) > 1 and not self._go_together(run, found, fixes, sent):
+        if len(fixes) > 1 and not self._confirm_together(run, found, fixes, sent):
             line = "its fixes are confirmed one by one, not together: none is in the patch"
             print(f"backprobe: {sent.name}: {line}", file=sys.stderr, flush=True)
             return
         for _finding, fix in fixes:
             self._taken.take(Path.cwd(), fix.edits, sent.texts)
 
-    def _go_together(
-        self, run: Run, found: Sequence[Finding], fixes: Sequence[tuple[Finding, Fix]], sent: Sent
+    def _confirm_together(
+        self, run: Run, found: Sequence[Finding], fixes: Sequence[tuple[Finding, Fix]], sent: SentProgram
     ) -> bool:
+        """Run the program with all fixes; True: each of them is still confirmed."""
         edits = tuple(edit for _finding, fix in fixes for edit in fix.edits)
         texts = program_with(sent.texts, edits)
         files = [{"path": path, "text": text} for path, text in texts.items()]
         more = {"files": files, "labels": {LABEL: run.id}}
         edited = self._client.submit(**{**sent.submission, **more})
-        self._together = edited.id
+        self._joint_run = edited.id
         while not edited.ended:
             edited = self._client.run(edited.id, wait=_WAIT_SECONDS)
-        self._together = None
-        after = _shown(edited, tuple(msgspec.convert(one, Finding) for one in self._client.findings(edited.id)))
+        self._joint_run = None
+        after = _result_of_run(edited, tuple(msgspec.convert(row, Finding) for row in self._client.findings(edited.id)))
         with suppress(ApiError):  # a key that may not delete leaves it to expire
             self._client.call("DELETE", f"/v1/runs/{edited.id}")
-        before = _shown(run, tuple(found))
+        before = _result_of_run(run, tuple(found))
         return all(compared(finding, edits, before, after).verdict == "confirmed" for finding, _fix in fixes)
 
 
@@ -176,12 +177,12 @@ def _fixes_with_edits(told: StoredFinding) -> Iterator[int]:
         yield from (at for at, fix in enumerate(told.finding.fixes) if fix.edits)
 
 
-def _shown(run: Run, findings: tuple[Finding, ...]) -> Shown:
-    """What a run showed; its first loss is not told, and each of its trials has compared that."""
+def _result_of_run(run: Run, findings: tuple[Finding, ...]) -> Shown:
+    """Return what a run showed, without its first loss: each of its trials has compared that."""
     error = run.error
     failure = None
     if run.status != "succeeded":
         told: Mapping[str, Any] = error or {}
         what = told.get("type") or told.get("code") or run.status
         failure = Failure(what=what, path=told.get("path") or "", line=told.get("line") or 0)
-    return Shown(findings=tuple(one for one in findings if one.suppressed is None), failure=failure)
+    return Shown(findings=tuple(finding for finding in findings if finding.suppressed is None), failure=failure)

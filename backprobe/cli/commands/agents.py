@@ -54,7 +54,10 @@ def _mcp(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise UsageError(f"`mcp` needs the module {error.name!r}: `pip install 'backprobe[mcp]'`") from None
     if sys.stdin.isatty():
-        print("backprobe: an MCP server; an agent starts it and speaks on its stdin and stdout", file=sys.stderr)
+        print(
+            "backprobe: this is an MCP server; an agent starts it and talks to it over stdin and stdout",
+            file=sys.stderr,
+        )
     serve(
         folder=args.folder.resolve(),
         url=args.url,

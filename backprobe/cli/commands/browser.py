@@ -33,10 +33,10 @@ def _open(args: argparse.Namespace) -> int:
             f"`{args.name}` is neither the id of a run nor of a finding: one is `run_` or `f_` and 26 letters and "
             "digits; `backprobe runs` lists the runs"
         )
-    return ask(args, lambda client: _opened(client, args))
+    return ask(args, lambda client: _open_page(client, args))
 
 
-def _opened(client: Client, args: argparse.Namespace) -> int:
+def _open_page(client: Client, args: argparse.Namespace) -> int:
     base = address(args.url)
     if RUN.fullmatch(args.name):
         page = f"{base}/runs/{client.run(args.name).id}"

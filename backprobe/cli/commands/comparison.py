@@ -14,7 +14,6 @@ from backprobe.cli.arguments import RUN, Subparsers
 from backprobe.cli.commands.service_runs import add_address, ask, finding_line
 from backprobe.cli.commands.show import read_record
 from backprobe.cli.exit_codes import CLEAN, UsageError
-from backprobe.show.amounts import shaped
 from backprobe.show.plain_text import cut, plain
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def add_compare(subparsers: Subparsers) -> None:
 
 
 def check_run(name: str) -> str:
-    """The id of a run, as it was given.
+    """Check the id of a run, and return it.
 
     Raises:
         UsageError: it cannot be one.
@@ -55,18 +54,18 @@ def _compare(args: argparse.Namespace) -> int:
     if all(path.exists() for path in files):
         return _print_comparison(_compared_files(*files), args.format)
     a, b = check_run(args.a), check_run(args.b)
-    return ask(args, lambda client: _compared(client, a, b, args.format))
+    return ask(args, lambda client: _compare_runs(client, a, b, args.format))
 
 
-def _compared(client: Client, a: str, b: str, form: str) -> int:
+def _compare_runs(client: Client, a: str, b: str, form: str) -> int:
     return _print_comparison(client.compare(a, b), form)
 
 
 def _compared_files(*paths: Path) -> dict[str, Any]:
-    """What differs between two record files, as the service tells it of two runs."""
+    """Compare two record files, in the words in which the service compares two runs."""
     from backprobe.rules import judge
     from backprobe.rules.framework.finding import finding_json
-    from backprobe.show.operation_comparison import operations_json
+    from backprobe.show.operation_comparison import first_difference, placed_operations
     from backprobe.show.run_comparison import (
         align,
         diffs,
@@ -83,7 +82,7 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
     judged = [judge(record).findings for record in records]
     names = [finding.fingerprint for finding in judged[0]], fingerprints_as_called(judged[1], called)
     found = [dict(zip(name, map(finding_json, some), strict=True)) for name, some in zip(names, judged, strict=True)]
-    new, fixed = [one for name, one in found[1].items() if name not in found[0]], found[0].keys() - found[1].keys()
+    new, fixed = [row for name, row in found[1].items() if name not in found[0]], found[0].keys() - found[1].keys()
     a, b = (placed_tensors(record) for record in records)
     both = align(a, b, *(lines_of(text) for text in texts))
     return {
@@ -91,10 +90,15 @@ def _compared_files(*paths: Path) -> dict[str, Any]:
         "b": str(paths[1]),
         "findings": {
             "new": len(new), "fixed": len(fixed), "same": len(found[0]) - len(fixed), "in_b": new,
-            "in_a": [one for name, one in found[0].items() if name in fixed],
+            "in_a": [row for name, row in found[0].items() if name in fixed],
         },
         "tensors": tensors_json(both, MOST_LISTED),
-        "operations": operations_json(*records),
+        "operations": {
+            "in_a": len(records[0].operations),
+            "in_b": len(records[1].operations),
+            "compared": max(len(record.operations) for record in records),
+            "first": first_difference(*map(placed_operations, records)),
+        },
         "source": diffs(*texts),
     }  # fmt: skip
 
@@ -106,16 +110,15 @@ def _print_comparison(told: Mapping[str, Any], form: str) -> int:
     findings, tensors = told["findings"], told["tensors"]
     print(f"findings: {findings['new']} new, {findings['fixed']} fixed, {findings['same']} as before")
     for sign, rows in (("+", findings["in_b"]), ("-", findings["in_a"])):
-        for one in rows:
-            print(f"  {sign} {finding_line(one)}")
+        for row in rows:
+            print(f"  {sign} {finding_line(row)}")
     alone = f"{tensors['only_a']} only in A, {tensors['only_b']} only in B"
     print(f"tensors: {tensors['aligned']} aligned, {tensors['changed']} changed, {alone}")
     for line in changes(tensors["changes"], tensors["changed"]):
         print(f"  {line}")
-    if "operations" in told:
-        print(_operations_line(told["operations"]))
-    for one in told["source"]:
-        text = one["diff"] if one["diff"] is not None else f"{one['path']}: too long for a diff"
+    print(_operations_line(told["operations"]))
+    for file in told["source"]:
+        text = file["diff"] if file["diff"] is not None else f"{file['path']}: too long for a diff"
         print(plain(text, keep_newlines=True))
     return CLEAN
 
@@ -124,17 +127,17 @@ def _operations_line(told: Mapping[str, Any]) -> str:
     """`operations: 120 in A, 121 in B; the first that differs: ...`."""
     counts, first = f"operations: {told['in_a']} in A, {told['in_b']} in B", told["first"]
     if first is None:
-        return f"{counts}, all of one structure"
+        some = "all" if told["compared"] == max(told["in_a"], told["in_b"]) else f"the first {told['compared']:,}"
+        return f"{counts}, {some} of one structure"
     return f"{counts}; the first that differs: {_operation(first['a'])} in A, {_operation(first['b'])} in B"
 
 
 def _operation(told: Mapping[str, Any] | None) -> str:
     if told is None:
         return "none"
-    given = ", ".join(f"{shaped(tensor['shape'])} {tensor['dtype']}" for tensor in told["operands"])
-    result = f"{shaped(told['shape'])} {told['dtype']}" if told["result"] == "tensor" else told["result"]
-    function = cut(plain(told["function"]), 60)
-    return f"line {told['line']} of {plain(told['path'])}, `{function}` of ({given}) gives {result}"
+    from backprobe.show.operation_comparison import operation_text
+
+    return f"line {told['line']} of {plain(told['path'])}, {operation_text(told)}"
 
 
 def changes(listed: Iterable[Mapping[str, Any]], count: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.commands.service_runs import DEFAULT_URL, address, api_key
 from backprobe.cli.exit_codes import CLEAN
-from backprobe.cli.project_settings import DEFAULTS, JUDGING, project, settled
+from backprobe.cli.project_settings import DEFAULTS, JUDGING, build_judge_options, project
 from backprobe.show.plain_text import plain
 
 
@@ -42,15 +42,15 @@ def add_config(subparsers: Subparsers) -> None:
 
 
 def _config(args: argparse.Namespace) -> int:
-    settled(argparse.Namespace())  # refuses what a run would refuse
+    build_judge_options(argparse.Namespace())  # refuses what a run would refuse
     found = effective()
     if args.format == "json":
-        print(json.dumps([asdict(one) for one in found], indent=2))
+        print(json.dumps([asdict(setting) for setting in found], indent=2))
         return CLEAN
-    values = ["-" if one.value is None else plain(_shown(one.value)) for one in found]
-    wide = [max(len(one.name) for one in found), max(map(len, values))]
-    for one, value in zip(found, values, strict=True):
-        print(f"{one.name:{wide[0]}}  {value:{wide[1]}}  {plain(one.source)}")
+    values = ["-" if setting.value is None else plain(_format_value(setting.value)) for setting in found]
+    wide = [max(len(setting.name) for setting in found), max(map(len, values))]
+    for setting, value in zip(found, values, strict=True):
+        print(f"{setting.name:{wide[0]}}  {value:{wide[1]}}  {plain(setting.source)}")
     return CLEAN
 
 
@@ -75,5 +75,5 @@ def effective() -> list[Setting]:
     return found
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

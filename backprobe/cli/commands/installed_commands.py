@@ -12,7 +12,7 @@ GROUP: Final = "backprobe.commands"
 
 
 def commands() -> dict[str, EntryPoint]:
-    """The plug-in commands that are installed, by name; none of them is imported."""
+    """List the plug-in commands that are installed, by name, without importing any."""
     return {point.name: point for point in entry_points(group=GROUP)}
 
 

@@ -22,7 +22,7 @@ def add_lsp(subparsers: Subparsers) -> None:
         "says how. BACKPROBE_URL names a service, BACKPROBE_API_KEY its key; without, programs run here.",
         allow_abbrev=False,
     )
-    parser.add_argument("--stdio", action="store_true", help="what it does anyway; some editors say it")
+    parser.add_argument("--stdio", action="store_true", help="accepted for editors that pass it; stdio is always used")
     parser.set_defaults(run=_lsp)
 
 

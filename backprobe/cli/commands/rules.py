@@ -48,8 +48,8 @@ def _rules(args: argparse.Namespace) -> int:
     from backprobe.rules.framework.manual import headlines
     from backprobe.rules.framework.plugins import installed
 
-    for one in installed().left_out:
-        print(f"backprobe: the plug-in `{one.name}` is left out ({one.error}): {one.why}", file=sys.stderr)
+    for plugin in installed().left_out:
+        print(f"backprobe: the plug-in `{plugin.name}` is left out ({plugin.error}): {plugin.why}", file=sys.stderr)
     found = headlines()
     if args.format == "json":
         rows = [

@@ -11,15 +11,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO
 
-from backprobe.cli.arguments import Subparsers
+from backprobe.cli.arguments import Subparsers, suggest_nearest
 from backprobe.cli.capture_options import DEEP, TIERS, add_sampling
 from backprobe.cli.child_records import judged_children, kept_family
 from backprobe.cli.exit_codes import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
-from backprobe.cli.misplaced_options import hint, misplaced
+from backprobe.cli.misplaced_options import find_misplaced_option, hint
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
-from backprobe.cli.project_settings import settled
+from backprobe.cli.project_settings import build_judge_options
 from backprobe.cli.sender_options import add_sending, sender_of
-from backprobe.cli.trials.options import about_to_start, add_trials, hand_out, trials_of, wants_trials
+from backprobe.cli.trials.options import about_to_start, add_trials, check_mode, hand_out, trials_of, wants_trials
 from backprobe.cli.trials.program_start import announce_run
 from backprobe.tiers import EVERY_TIER
 
@@ -74,13 +74,14 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--children",
         action="store_true",
-        help="record child processes of multiprocessing too, each in a file of its own beside that of --save",
+        help="record child processes of multiprocessing too, each in a separate file beside that of --save",
     )
     parser.add_argument(
         "--check-gradients",
-        action="store_true",
-        help="run two steps again in copies of the process, with one tensor moved, and say whether each gradient that "
-        "a step uses is the derivative of its loss",
+        action=argparse.BooleanOptionalAction,
+        help="compute two steps again in copies of the process, each with a parameter moved, and say for each "
+        "parameter whether its gradient is the derivative of the loss. By default `run` compares all parameters "
+        "together, in at most 2 s or a tenth of the run; `watch` compares none",
     )
     parser.add_argument(
         "--sources",
@@ -102,11 +103,11 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(f"--format {args.format} wants --output FILE: the script owns stdout")
     _check_program(args)
     check_output(args)
-    args.options = settled(args)
+    args.options = build_judge_options(args)
     if args.entry == "run":
         announce_run()
     with own_stderr() as stream, kept_family(args) as family:
-        return _reported(args, stream, family)
+        return _report_run(args, stream, family)
 
 
 def _check_program(args: argparse.Namespace) -> None:
@@ -131,15 +132,15 @@ def _check_sources(args: argparse.Namespace) -> None:
     if args.sources is None:
         return
     if not Path(args.script).resolve().is_relative_to(args.sources.resolve()):
-        raise UsageError(f"--sources {args.sources}: {args.script} does not lie below it")
+        raise UsageError(f"{args.script} is not inside the folder of --sources, {args.sources}")
     if wants_trials(args):
-        raise UsageError("--sources does not go with trials of fixes, which copy the script's folder alone")
+        raise UsageError("--sources cannot be used when fixes are tried: a trial copies only the script's folder")
 
 
-def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -> int:
+def _report_run(args: argparse.Namespace, stream: TextIO, family: Family | None) -> int:
     process, start_of = os.getpid(), about_to_start(args)
     try:
-        record, end = _captured(args, family)
+        record, end = _capture_script(args, family)
         if os.getpid() != process:
             return end.exit_code  # a child that the script forked: the report is its parent's
         if record is None:
@@ -152,7 +153,7 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         if wants_trials(args) and not interrupted:
             trials = trials_of(args, started, record, judgement, stream)
             try:
-                judgement = trials.tried()
+                judgement = trials.try_fixes()
             except KeyboardInterrupt:  # of the trials alone: the program has run, and may have taken a night
                 print("backprobe: interrupted: fixes were not tried", file=stream)
                 trials, interrupted = None, True
@@ -160,7 +161,9 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         report(record, judgement, args, args.named, stream, children)
         if trials is not None:
             hand_out(args, trials, judgement, started.files, stream)
-        if (option := misplaced(args.arguments, args.own, (row.text for row in record.sources))) is not None:
+        if (
+            option := find_misplaced_option(args.arguments, args.own, (row.text for row in record.sources))
+        ) is not None:
             print(hint(option, args.entry), file=stream, flush=True)
         if "sent" in args:
             print(args.sent, file=stream)
@@ -182,13 +185,11 @@ def _check_script(script: Path) -> None:
 
 
 def _nearby(script: Path) -> str:
-    from backprobe.cli.parser import nearest
-
     folder = script.parent
-    return nearest(script.name, (path.name for path in folder.glob("*.py"))) if folder.is_dir() else ""
+    return suggest_nearest(script.name, (path.name for path in folder.glob("*.py"))) if folder.is_dir() else ""
 
 
-def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record | None, End]:
+def _capture_script(args: argparse.Namespace, family: Family | None) -> tuple[Record | None, End]:
     """Run the script; its record, as far as it goes, and how it ended."""
     try:
         from backprobe.capture import Options, run_module, run_path
@@ -210,7 +211,7 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
         histograms=args.histograms,
         seed=args.seed,
         family=family,
-        check=args.check_gradients,
+        check=check_mode(args),
         overlay=_overlay(args.overlay),
     )
     with _Saved(args.save) as kept, sender_of(args) as sender:
@@ -228,7 +229,7 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
             end = run_module(args.named, args.arguments, options, sink)
     if kept.lost is not None:
         raise OutputLost(f"`{args.save}` was not written ({kept.lost}): the record is lost")
-    return _decoded(frames), end
+    return _decode_record(frames), end
 
 
 def _overlay(path: Path | None) -> dict[str, str]:
@@ -240,7 +241,7 @@ def _overlay(path: Path | None) -> dict[str, str]:
     return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
 
 
-def _decoded(frames: list[bytes]) -> Record | None:
+def _decode_record(frames: list[bytes]) -> Record | None:
     from backprobe.record import FrameReader
 
     reader = FrameReader(max_bytes=1 << 30)

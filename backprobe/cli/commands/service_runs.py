@@ -14,7 +14,7 @@ from backprobe.cli.arguments import Subparsers
 from backprobe.cli.capture_options import DEEP, add_sampling
 from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, SCRIPT, UsageError
 from backprobe.cli.project_settings import add_judging
-from backprobe.cli.run_progress import submitted
+from backprobe.cli.run_progress import submit_run
 from backprobe.isolation import ISOLATION_LEVELS
 from backprobe.severity import LEVELS
 from backprobe.show.plain_text import cut, plain
@@ -74,12 +74,12 @@ def add_address(parser: argparse.ArgumentParser) -> None:
 
 
 def address(url: str | None) -> str:
-    """The address of the service, without a slash at its end: as given, else BACKPROBE_URL, else this machine's."""
+    """Return the service's address without a slash at its end: as given, else BACKPROBE_URL, else this machine."""
     return (url or os.environ.get("BACKPROBE_URL") or DEFAULT_URL).rstrip("/")
 
 
 def api_key() -> str | None:
-    """The key to it, from the environment; None: there is none."""
+    """Return the key to the service from the environment; None if there is none."""
     return os.environ.get("BACKPROBE_API_KEY") or None
 
 
@@ -89,7 +89,7 @@ def _service(parser: argparse.ArgumentParser, *formats: str) -> None:
 
 
 def with_seconds(argv: Sequence[str]) -> list[str]:
-    """The words of `submit` with the seconds of a bare `--wait` written out: what follows it may be the program."""
+    """Write out the seconds of a bare `--wait` in the words of `submit`: the next word may be the program."""
     words = list(argv)
     for at, word in enumerate(words):
         if word == "--wait" and not re.fullmatch(r"-?\d+(\.\d*)?", " ".join(words[at + 1 : at + 2])):
@@ -138,16 +138,16 @@ def labels_of(given: list[str]) -> dict[str, str]:
         UsageError: one is not.
     """
     labels: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    for label in given:
+        name, equals, value = label.partition("=")
         if not equals or not name:
-            raise UsageError(f"a label is NAME=VALUE, not `{one}`")
+            raise UsageError(f"a label is NAME=VALUE, not `{label}`")
         labels[name] = value
     return labels
 
 
 def _files(paths: list[Path]) -> list[dict[str, str]]:
-    """The files by their path below the current folder, else by their name."""
+    """Read the files, by their path below the current folder, else by their name."""
     found: list[dict[str, str]] = []
     here = Path.cwd()
     for path in paths:
@@ -167,7 +167,7 @@ def _files(paths: list[Path]) -> list[dict[str, str]]:
 
 def _submit(args: argparse.Namespace) -> int:
     if args.format == "sarif" and not args.wait:
-        raise UsageError("--format sarif wants --wait: a run has findings when it has ended")
+        raise UsageError("--format sarif needs --wait: a run has findings only once it has ended")
     files = _files(args.paths)
     body: dict[str, Any] = {
         "files": files,
@@ -183,19 +183,19 @@ def _submit(args: argparse.Namespace) -> int:
     rules = {name: value for name, value in chosen.items() if value is not None}
     if rules:
         body["rules"] = rules
-    return ask(args, lambda client: _submitted(client, args, body))
+    return ask(args, lambda client: _submit_and_print(client, args, body))
 
 
-def _submitted(client: Client, args: argparse.Namespace, body: dict[str, Any]) -> int:
-    run = submitted(client, body, args.wait)
+def _submit_and_print(client: Client, args: argparse.Namespace, body: dict[str, Any]) -> int:
+    run = submit_run(client, body, args.wait)
     findings = list(client.findings(run.id, suppressed=False)) if run.ended else []
     if args.format == "json":
         print(json.dumps({"run": run.told, "findings": findings}, indent=2))
     elif args.format == "sarif" and run.ended:
         print(json.dumps(client.call("GET", f"/v1/runs/{run.id}/findings", format="sarif"), indent=2))
     else:
-        for one in findings:
-            print(finding_line(one))
+        for finding in findings:
+            print(finding_line(finding))
         print(_summary(run))
         if run.error is not None:
             print(_why(run.error))
@@ -208,22 +208,22 @@ def _exit(run: Run, findings: list[dict[str, Any]], fail_on: str) -> int:
     if run.ended and run.status != "succeeded":
         return SCRIPT
     bad = LEVELS[: LEVELS.index(fail_on) + 1]
-    return FINDINGS if any(one["level"] in bad for one in findings) else CLEAN
+    return FINDINGS if any(finding["level"] in bad for finding in findings) else CLEAN
 
 
-def finding_line(one: Mapping[str, Any]) -> str:
+def finding_line(row: Mapping[str, Any]) -> str:
     """One finding of the service on a line."""
-    place, rule = one["location"], one["rule"]
+    place, rule = row["location"], row["rule"]
     at = f"{plain(place['path'])}:{place['region']['start_line']}:{place['region']['start_col']}"
-    first = plain(one["message"].split("\n")[0])
-    return f"{at}: {plain(rule['name'])} {plain(rule['code'])} {plain(one['level'])}: {first}"
+    first = plain(row["message"].split("\n")[0])
+    return f"{at}: {plain(rule['name'])} {plain(rule['code'])} {plain(row['level'])}: {first}"
 
 
 def _summary(run: Run) -> str:
     counts = ", ".join(f"{run.findings[level]} {level}" for level in LEVELS if run.findings.get(level))
     said = counts or ("no finding" if run.ended else "not judged yet")
     told = f"{plain(run.id)}  {plain(run.status):9}  {plain(run.created_at)}"
-    return f"{told}  {cut(plain(run.called), 40)}  {said}"
+    return f"{told}  {cut(plain(run.display_name), 40)}  {said}"
 
 
 def _why(error: Mapping[str, Any]) -> str:
@@ -237,10 +237,10 @@ def _why(error: Mapping[str, Any]) -> str:
 def _runs(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise UsageError("--limit takes a number from 1")
-    return ask(args, lambda client: _listed(client, args))
+    return ask(args, lambda client: _list_runs(client, args))
 
 
-def _listed(client: Client, args: argparse.Namespace) -> int:
+def _list_runs(client: Client, args: argparse.Namespace) -> int:
     told = []
     for _, run in zip(range(args.limit), client.runs(status=args.status, limit=min(args.limit, 1000)), strict=False):
         told.append(run.told)

@@ -11,7 +11,7 @@ from backprobe.cli.arguments import RUN, Subparsers
 from backprobe.cli.commands.service_runs import add_address, ask
 from backprobe.cli.exit_codes import UsageError
 from backprobe.cli.output import add_output, check_output, exit_code, report
-from backprobe.cli.project_settings import settled
+from backprobe.cli.project_settings import build_judge_options
 
 if TYPE_CHECKING:
     from backprobe.client import Client
@@ -45,7 +45,7 @@ def show(args: argparse.Namespace) -> int:
         UsageError: it cannot be read, or a setting cannot be followed.
     """
     check_output(args)
-    options = settled(args)
+    options = build_judge_options(args)
     name = str(args.record)
     if hasattr(args, "url") and name.startswith("run_") and not args.record.exists():
         if RUN.fullmatch(name) is None:
@@ -53,11 +53,11 @@ def show(args: argparse.Namespace) -> int:
                 f"`{name}` is neither a file nor the id of a run: an id is `run_` and 26 letters and digits; "
                 "`backprobe runs` lists them"
             )
-        return ask(args, lambda client: _shown(_fetched(client, name), options, args))
-    return _shown(read_record(args.record), options, args)
+        return ask(args, lambda client: _show_record(_fetch_record(client, name), options, args))
+    return _show_record(read_record(args.record), options, args)
 
 
-def _shown(record: Record, options: JudgeOptions, args: argparse.Namespace) -> int:
+def _show_record(record: Record, options: JudgeOptions, args: argparse.Namespace) -> int:
     from backprobe.rules import judge
 
     judgement = judge(record, options)
@@ -66,7 +66,7 @@ def _shown(record: Record, options: JudgeOptions, args: argparse.Namespace) -> i
     return exit_code([judgement], args)
 
 
-def _fetched(client: Client, run: str) -> Record:
+def _fetch_record(client: Client, run: str) -> Record:
     from backprobe.record import BadRecord, loads
 
     try:
@@ -76,7 +76,7 @@ def _fetched(client: Client, run: str) -> Record:
 
 
 def read_record(path: Path) -> Record:
-    """The record in a file.
+    """Read the record in a file.
 
     Raises:
         UsageError: there is none that can be read.

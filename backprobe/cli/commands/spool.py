@@ -38,76 +38,76 @@ def add_spool(subparsers: Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from backprobe.recorder.spool import spooled
+    from backprobe.recorder.spool import list_spooled_runs
     from backprobe.recorder.target import spool_home
 
     home = spool_home() if args.home is None else args.home / "spool"
-    found = list(spooled(home))
-    known = {one.run for one in found}
+    found = list(list_spooled_runs(home))
+    known = {spooled.run for spooled in found}
     strange = [run for run in args.runs if run not in known]
     if strange:
         raise UsageError(f"there is no run `{strange[0]}` in {home}; `backprobe spool list` tells which there are")
-    chosen = [one for one in found if not args.runs or one.run in args.runs]
+    chosen = [spooled for spooled in found if not args.runs or spooled.run in args.runs]
     if args.what == "list":
-        return _listed(chosen, args.format)
+        return _list_spool(chosen, args.format)
     if args.what == "send":
-        return _sent(chosen, args.url)
-    return _dropped(chosen)
+        return _send_spool(chosen, args.url)
+    return _drop_runs(chosen)
 
 
-def _listed(found: list[Spooled], form: str) -> int:
+def _list_spool(found: list[Spooled], form: str) -> int:
     if form == "json":
-        print(json.dumps([_told(one) for one in found], indent=2))
+        print(json.dumps([_spooled_to_json(spooled) for spooled in found], indent=2))
         return CLEAN
-    for one in found:
-        state = "in use" if one.in_use else "ended" if one.end is not None else "cut off"
-        print(f"{one.run}  {one.size:>12,} bytes  {state:8}  {one.url}")
+    for spooled in found:
+        state = "in use" if spooled.in_use else "ended" if spooled.end is not None else "cut off"
+        print(f"{spooled.run}  {spooled.size:>12,} bytes  {state:8}  {spooled.url}")
     if not found:
         print("nothing is spooled", file=sys.stderr)
     return CLEAN
 
 
-def _told(one: Spooled) -> dict[str, object]:
-    frames = sum(piece.count for piece in one.pieces)
+def _spooled_to_json(spooled: Spooled) -> dict[str, object]:
+    frames = sum(piece.count for piece in spooled.pieces)
     return {
-        "run": one.run, "url": one.url, "bytes": one.size, "frames": frames, "ended": one.end is not None,
-        "in_use": one.in_use, "folder": str(one.folder),
+        "run": spooled.run, "url": spooled.url, "bytes": spooled.size, "frames": frames,
+        "ended": spooled.end is not None, "in_use": spooled.in_use, "folder": str(spooled.folder),
     }  # fmt: skip
 
 
-def _sent(found: list[Spooled], url: str | None) -> int:
+def _send_spool(found: list[Spooled], url: str | None) -> int:
     from backprobe.recorder.connection import Connection, checked_url
     from backprobe.recorder.resending import resend
     from backprobe.recorder.target import key_of
 
     key, left = key_of(), 0
-    for one in found:
+    for spooled in found:
         try:
-            to = checked_url(url or one.url)
+            to = checked_url(url or spooled.url)
         except ValueError as error:
             raise UsageError(str(error)) from None
         with contextlib.closing(Connection(to, key)) as connection:
-            resent = resend(one, connection)
+            resent = resend(spooled, connection)
         if resent.left is not None:
             left += 1
-            print(f"backprobe: {one.run} is left: {resent.left}", file=sys.stderr)
+            print(f"backprobe: {spooled.run} is left: {resent.left}", file=sys.stderr)
         elif resent.over is not None:
             left += 1
-            print(f"backprobe: {one.run} is deleted: {to} takes no more of it ({resent.over})", file=sys.stderr)
+            print(f"backprobe: {spooled.run} is deleted: {to} takes no more of it ({resent.over})", file=sys.stderr)
         elif resent.is_there:
-            print(f"{one.run}  sent to {to}/runs/{resent.run}")
+            print(f"{spooled.run}  sent to {to}/runs/{resent.run}")
         else:
-            print(f"{one.run}  held no frame, and nothing was sent")
+            print(f"{spooled.run}  held no frame, and nothing was sent")
     return OURS if left else CLEAN
 
 
-def _dropped(found: list[Spooled]) -> int:
+def _drop_runs(found: list[Spooled]) -> int:
     left = 0
-    for one in found:
-        if one.in_use:
+    for spooled in found:
+        if spooled.in_use:
             left += 1
-            print(f"backprobe: {one.run} is left: its job goes on", file=sys.stderr)
+            print(f"backprobe: {spooled.run} is left: its job goes on", file=sys.stderr)
             continue
-        shutil.rmtree(one.folder)
-        print(f"{one.run}  dropped")
+        shutil.rmtree(spooled.folder)
+        print(f"{spooled.run}  dropped")
     return OURS if left else CLEAN

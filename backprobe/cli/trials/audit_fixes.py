@@ -27,7 +27,7 @@ class AuditFixes:
     def __init__(self, taken: TakenFixes) -> None:
         self._taken = taken
 
-    def tried(
+    def try_fixes(
         self,
         script: Path,
         arguments: tuple[str, ...],
@@ -37,7 +37,7 @@ class AuditFixes:
         record: Record,
         judgement: Judgement,
     ) -> Judgement:
-        """The judgement with what came of each fix; the confirmed safe ones are kept for the patch.
+        """Try each fix and add its verdict to the judgement; keep the confirmed safe fixes for the patch.
 
         Args:
             seconds: That the program's run took.
@@ -53,7 +53,7 @@ class AuditFixes:
             seconds=seconds,
         )
         trials = Trials(started, record, judgement, None, _tell)
-        found = trials.tried()
+        found = trials.try_fixes()
         fixes = confirmed_safe(found.findings)
         if len(fixes) < 2 or trials.together(fixes).verdict == "confirmed":
             for _finding, fix in fixes:

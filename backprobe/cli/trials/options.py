@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from backprobe.cli.trials.trial_runs import Trials
     from backprobe.record import Record
     from backprobe.rules import Judgement
+    from backprobe.tiers import GradientCheckMode
 
-_BY_ITSELF: Final = "; it tries the fixes too"
+_BY_ITSELF: Final = "; implies --try-fixes"
 
 
 def add_trials(parser: argparse.ArgumentParser) -> None:
-    """The options of `run` that try fixes."""
+    """Add the options of `run` that try fixes."""
     parser.add_argument(
         "--try-fixes",
         action="store_true",
@@ -39,8 +40,15 @@ def add_trials(parser: argparse.ArgumentParser) -> None:
 
 
 def wants_trials(args: argparse.Namespace) -> bool:
-    """Fixes are to be tried."""
+    """Return whether fixes are to be tried."""
     return args.entry == "run" and bool(args.try_fixes or args.diff or args.patch is not None or args.write_fixes)
+
+
+def check_mode(args: argparse.Namespace) -> GradientCheckMode:
+    """Return how much the gradients of this run are checked."""
+    if args.check_gradients is None:
+        return "brief" if args.entry == "run" else "off"
+    return "full" if args.check_gradients else "off"
 
 
 def about_to_start(args: argparse.Namespace) -> Callable[[], Started]:
@@ -52,7 +60,7 @@ def about_to_start(args: argparse.Namespace) -> Callable[[], Started]:
         script = Path(args.script).resolve()
         files = script if script.is_dir() else script.parent
 
-    def started() -> Started:
+    def build_start() -> Started:
         return Started(
             program=args.named,
             is_module=args.module is not None,
@@ -63,18 +71,18 @@ def about_to_start(args: argparse.Namespace) -> Callable[[], Started]:
             tier=args.tier,
             every=args.every,
             histograms=args.histograms,
-            check=args.check_gradients,
+            check=check_mode(args),
             seed=args.seed,
             seconds=time.monotonic() - began,
         )
 
-    return started
+    return build_start
 
 
 def trials_of(
     args: argparse.Namespace, started: Started, record: Record, judgement: Judgement, stream: TextIO
 ) -> Trials:
-    """The trials of a run's fixes; the stream is told of each."""
+    """Run the trials of a run's fixes; write a line about each to the stream."""
     from backprobe.cli.trials.trial_runs import Trials
 
     def progress(number: int, total: int, what: str) -> None:
@@ -84,7 +92,7 @@ def trials_of(
 
 
 def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, files: Path, stream: TextIO) -> None:
-    """Print the confirmed safe fixes, or write them, as the options say; the stream is told what was done.
+    """Print the confirmed safe fixes, or write them, as the options say; report to the stream what was done.
 
     Args:
         judgement: With what came of the fixes. files: The folder that paths in it are relative to.
@@ -94,7 +102,7 @@ def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, fil
     """
     if not (args.diff or args.patch is not None or args.write_fixes):
         return
-    from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
+    from backprobe.cli.trials.patch import confirmed_safe, diff, edit_texts, write
 
     fixes = confirmed_safe(judgement.findings)
     if len(fixes) > 1:
@@ -107,7 +115,7 @@ def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, fil
             fixes = []
     count = f"{len(fixes)} confirmed safe {'fix' if len(fixes) == 1 else 'fixes'}"
     try:
-        texts = changed(files, fixes, trials.texts)
+        texts = edit_texts(files, fixes, trials.texts)
         if args.diff:
             print(diff(texts), end="", file=stream, flush=True)
         if args.patch is not None:
@@ -118,4 +126,4 @@ def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, fil
             names = ", ".join(os.path.relpath(path) for path in texts)
             print(f"backprobe: wrote {count}{f' into {names}' if names else ''}", file=stream)
     except (OSError, UnicodeError) as error:
-        raise OutputLost(f"fixes were not written ({error})") from None
+        raise OutputLost(f"the fixed files or the diff could not be written ({error})") from None

@@ -21,32 +21,32 @@ _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
 
 def confirmed_safe(findings: Iterable[Finding]) -> list[tuple[Finding, Fix]]:
-    """The fixes that are marked safe and were confirmed, one of each finding, none in the place of another."""
+    """Choose the fixes that are marked safe and were confirmed: one of each finding, and none that overlap."""
     chosen: list[tuple[Finding, Fix]] = []
     for finding in findings:
         for fix in finding.fixes:
             if fix.safety != "safe" or fix.trial is msgspec.UNSET or fix.trial.verdict != "confirmed":
                 continue
-            if not any(overlap(one, other) for _, taken in chosen for one in taken.edits for other in fix.edits):
+            if not any(overlap(edit, other) for _, taken in chosen for edit in taken.edits for other in fix.edits):
                 chosen.append((finding, fix))
                 break
     return chosen
 
 
-def overlap(one: Edit, other: Edit) -> bool:
+def overlap(edit: Edit, other: Edit) -> bool:
     """Both change the same place of a file, or insert there: their order would decide."""
-    first, second = one.region, other.region
+    first, second = edit.region, other.region
     return (
-        one.path == other.path
+        edit.path == other.path
         and (first.start_line, first.start_col) <= (second.end_line, second.end_col)
         and (second.start_line, second.start_col) <= (first.end_line, first.end_col)
     )
 
 
-def changed(
+def edit_texts(
     folder: Path, fixes: Sequence[tuple[Finding, Fix]], recorded: Mapping[str, str]
 ) -> dict[Path, tuple[str, str]]:
-    """The texts of the files that the fixes edit, before and after, by path; as they are on disk, line ends included.
+    """Return the texts of the files that the fixes edit, before and after, by path, with the line ends on disk.
 
     Args:
         recorded: The texts, by path in the record, that the places of the edits are in.
@@ -66,7 +66,7 @@ def changed(
 
 
 def as_recorded(place: Path, name: str, recorded: str) -> str:
-    """The text of a file on disk, line ends included: the places of edits hold in it.
+    """Read a file with its line ends, and check that the places of edits hold in it.
 
     Raises:
         OSError: they do not, or it is no file of UTF-8 text; the message says why, and has the name.
@@ -95,7 +95,7 @@ def edited_text(text: str, edits: Sequence[Edit]) -> str:
 
 
 def diff(texts: Mapping[Path, tuple[str, str]]) -> str:
-    """A unified diff; paths are relative to the working directory, where the files lie below it."""
+    """Write a unified diff; paths are relative to the working directory, where the files lie below it."""
     return "".join(line for path, (before, after) in texts.items() for line in _lines(path, before, after))
 
 

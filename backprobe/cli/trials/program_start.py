@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from backprobe.tiers import Tier
+    from backprobe.tiers import GradientCheckMode, Tier
 
 
 def announce_run() -> None:
@@ -18,7 +18,7 @@ def announce_run() -> None:
 
 
 def environment_now() -> dict[str, str]:
-    """A copy of this process's environment: a program may change it."""
+    """Copy this process's environment: a program may change it."""
     return dict(os.environ)
 
 
@@ -43,6 +43,6 @@ class Started:
     tier: Tier = "full"
     every: int | None = None
     histograms: bool = False
-    check: bool = False
+    check: GradientCheckMode = "off"
     seed: int | None = None
     seconds: float = 0.0

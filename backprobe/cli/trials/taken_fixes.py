@@ -44,7 +44,7 @@ class TakenFixes:
         self._recorded.update((path, texts[edit.path]) for path, edit in places)
 
     def patch(self) -> str:
-        """All that was taken, as a unified diff; fixes of a file that has changed since are told and left out."""
+        """All that was taken, as a unified diff; fixes of a file that has changed since are reported and left out."""
         texts: dict[Path, str] = {}
         for path, recorded in sorted(self._recorded.items()):
             try:
@@ -58,7 +58,7 @@ class TakenFixes:
 
 
 def _by_path(fixes: Sequence[Sequence[tuple[Path, Edit]]]) -> dict[Path, list[Edit]]:
-    """The edits of each file, equal ones once."""
+    """Collect the edits of each file, equal ones once."""
     found: dict[Path, list[Edit]] = {}
     for fix in fixes:
         for path, edit in fix:
@@ -73,4 +73,4 @@ def _change(edit: Edit) -> tuple[object, str]:
 
 
 def _stands_alone(kept: Sequence[Edit], edit: Edit) -> bool:
-    return not any(overlap(one, edit) and _change(one) != _change(edit) for one in kept)
+    return not any(overlap(taken, edit) and _change(taken) != _change(edit) for taken in kept)

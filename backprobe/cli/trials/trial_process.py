@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from backprobe.cli.larger_stack import with_a_grown_stack
-from backprobe.tiers import Tier
+from backprobe.tiers import GradientCheckMode, Tier
 
 
 class TrialRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class TrialRun(msgspec.Struct, frozen=True, kw_only=True):
     every: int | None
     histograms: bool
     seed: int
-    check: bool
+    check: GradientCheckMode
     overlay: dict[str, str]
     record: str
 

@@ -48,7 +48,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def _again(before: Shown, finding: Finding) -> Finding:
-    return next((one for one in before.findings if one.fingerprint == finding.fingerprint), finding)
+    return next((same for same in before.findings if same.fingerprint == finding.fingerprint), finding)
 
 
 def _with_verdicts(finding: Finding, verdicts: Mapping[tuple[str, int], Trial]) -> Finding:
@@ -74,7 +74,7 @@ class Trials:
 
     Args:
         started: How the program was run. record: What came of it. judgement: Of that record.
-        options: By which it was judged. progress: Told of each run that `tried` makes.
+        options: By which it was judged. progress: Told of each run that `try_fixes` makes.
 
     Attributes:
         texts: The texts that the record holds, by path.
@@ -89,50 +89,54 @@ class Trials:
         self._known: dict[_Overlay, Shown] = {}
         self._due: list[_Overlay] = []
 
-    def tried(self) -> Judgement:
-        """The judgement, with what came of each fix that has edits."""
-        findings = [one for one in self._judgement.findings if one.suppressed is None]
-        fixes = [(one, at) for one in findings for at, fix in enumerate(one.fixes) if fix.edits]
+    def try_fixes(self) -> Judgement:
+        """Try each fix that has edits, and return the judgement with the verdicts."""
+        findings = [finding for finding in self._judgement.findings if finding.suppressed is None]
+        fixes = [(finding, at) for finding in findings for at, fix in enumerate(finding.fixes) if fix.edits]
         self._plan([finding.fixes[at].edits for finding, at in fixes])
-        verdicts = {(one.fingerprint, at): self._trial(one, one.fixes[at].edits) for one, at in fixes}
+        verdicts = {(finding.fingerprint, at): self._trial(finding, finding.fixes[at].edits) for finding, at in fixes}
         return replace(
-            self._judgement, findings=tuple(_with_verdicts(one, verdicts) for one in self._judgement.findings)
+            self._judgement, findings=tuple(_with_verdicts(finding, verdicts) for finding in self._judgement.findings)
         )
 
     def together(self, fixes: Sequence[tuple[Finding, Fix]]) -> Trial:
-        """What comes of several confirmed fixes in one text: the first verdict that is not `confirmed`, or that."""
+        """Return the verdict on several confirmed fixes in one text: the first that is not `confirmed`, or that."""
         edits = tuple(edit for _finding, fix in fixes for edit in fix.edits)
-        before, after = self._shown(()), self._shown(edits)
+        before, after = self._run_with_edits(()), self._run_with_edits(edits)
         trials = [compared(_again(before, finding), edits, before, after) for finding, _fix in fixes]
-        return next((one for one in trials if one.verdict != "confirmed"), Trial(verdict="confirmed"))
+        return next((trial for trial in trials if trial.verdict != "confirmed"), Trial(verdict="confirmed"))
 
     def _plan(self, fixes: Sequence[Sequence[Edit]]) -> None:
         """Choose what is run: the first `MOST_TRIALS` texts that differ."""
         for edits in fixes:
-            if len(self._due) < MOST_TRIALS and not self._refused(edits) and self._overlay(edits) not in self._due:
+            if (
+                len(self._due) < MOST_TRIALS
+                and not self._reason_against(edits)
+                and self._overlay(edits) not in self._due
+            ):
                 self._due.append(self._overlay(edits))
 
     def _trial(self, finding: Finding, edits: Sequence[Edit]) -> Trial:
-        if refused := self._refused(edits):
+        if refused := self._reason_against(edits):
             return Trial(verdict="not-tried", why=refused)
         overlay = self._overlay(edits)
         if overlay not in self._due:
             return Trial(verdict="not-tried", why=f"{MOST_TRIALS} fixes of a program are tried, and no more")
         if not self._known:
             self._progress(1, len(self._due) + 1, "as it is")
-        before = self._shown(())
+        before = self._run_with_edits(())
         if differs := _difference(self._first, before):
             return Trial(verdict="not-tried", why=differs)
-        if finding.fingerprint not in {one.fingerprint for one in before.findings}:
+        if finding.fingerprint not in {known.fingerprint for known in before.findings}:
             return Trial(verdict="not-tried", why="the finding did not come back when the program ran again")
         if overlay not in self._known:
             place = finding.location
             what = f"{finding.rule.code} {place.path}:{place.region.start_line}"
             self._progress(self._due.index(overlay) + 2, len(self._due) + 1, what)
-        return compared(_again(before, finding), edits, before, self._shown(edits))
+        return compared(_again(before, finding), edits, before, self._run_with_edits(edits))
 
-    def _shown(self, edits: Sequence[Edit]) -> Shown:
-        """What the program shows with these edits."""
+    def _run_with_edits(self, edits: Sequence[Edit]) -> Shown:
+        """Run the program with these edits, and return what it shows."""
         overlay = self._overlay(edits)
         if overlay not in self._known:
             self._known[overlay] = self._run(dict(overlay))
@@ -142,7 +146,7 @@ class Trials:
         paths = sorted({edit.path for edit in edits})
         return tuple((path, edited(self.texts[path], [edit for edit in edits if edit.path == path])) for path in paths)
 
-    def _refused(self, edits: Sequence[Edit]) -> str:
+    def _reason_against(self, edits: Sequence[Edit]) -> str:
         """Why a fix cannot be tried; "": it can."""
         for path in dict.fromkeys(edit.path for edit in edits):
             if path not in self.texts:
@@ -172,7 +176,7 @@ class Trials:
             )
             spec = Path(made, "trial.json")
             spec.write_bytes(msgspec.json.encode(asked))
-            code = _ended(spec, started, limit)
+            code = _await_exit(spec, started, limit)
             return self._read(place, code, limit)
 
     def _read(self, place: Path, code: int | None, limit: float) -> Shown:
@@ -185,8 +189,8 @@ class Trials:
         return found if late is None else replace(found, failure=late)
 
 
-def _ended(spec: Path, started: Started, limit: float) -> int | None:
-    """The exit code; None: its time was over, and it was killed with all that it had started."""
+def _await_exit(spec: Path, started: Started, limit: float) -> int | None:
+    """Wait for the exit code; None if its time was over, and it was killed with all that it had started."""
     process = subprocess.Popen(
         [sys.executable, "-m", "backprobe.cli.trials.trial_process", str(spec)],
         cwd=started.folder,

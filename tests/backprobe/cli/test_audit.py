@@ -283,9 +283,9 @@ def test_sources_lie_around_the_script_and_are_not_copied_for_trials(folder, cap
     for path in ("jobs/main.py", "other.py"):
         (folder / path).write_text("x = 1\n")
     assert main(["run", "--sources", "jobs", "other.py"]) == 2
-    assert "other.py does not lie below it" in capsys.readouterr().err
+    assert "other.py is not inside this folder" in capsys.readouterr().err
     assert main(["run", "--sources", ".", "--try-fixes", "other.py"]) == 2
-    assert "--sources does not go with trials" in capsys.readouterr().err
+    assert "--sources cannot be used when fixes are tried" in capsys.readouterr().err
     assert main(["run", "--sources", ".", "-m", "other"]) == 2
     assert "--sources goes with a script" in capsys.readouterr().err
 
@@ -365,13 +365,13 @@ def test_a_path_is_a_script_a_folder_a_list_or_a_run(folder, record):
         (folder / name).write_text("")
     (folder / "list.txt").write_text("# ours\njobs/deep\n\nrun_01J9ZZZZZZZZZZZZZZZZZZZZZZ\n")
     plain = policy_file(None)
-    assert [one.name for one in programs(["jobs"], plain)] == ["jobs/a.py", "jobs/deep/b.py"]
-    assert [one.name for one in programs(["@list.txt", "jobs/a.py", "jobs/a.py"], plain)] == [
+    assert [program.name for program in programs(["jobs"], plain)] == ["jobs/a.py", "jobs/deep/b.py"]
+    assert [program.name for program in programs(["@list.txt", "jobs/a.py", "jobs/a.py"], plain)] == [
         "jobs/deep/b.py", "run_01J9ZZZZZZZZZZZZZZZZZZZZZZ", "jobs/a.py",
     ]  # fmt: skip
-    assert [one.name for one in programs(["records"], plain)] == ["records/job.bprec"]
+    assert [program.name for program in programs(["records"], plain)] == ["records/job.bprec"]
     twice = policy_file(policy(folder, '[[run."jobs/a.py"]]\narguments = ["1"]\n[[run."jobs/a.py"]]\nname = "two"\n'))
-    assert [(one.name, one.settings.arguments) for one in programs([], twice)] == [
+    assert [(program.name, program.settings.arguments) for program in programs([], twice)] == [
         ("jobs/a.py #1", ("1",)),
         ("two", ()),
     ]

@@ -24,7 +24,7 @@ for _ in range(2):
     [
         ("w", "torch.relu(w * 2)", "all of one structure"),
         ("weight", "torch.nn.functional.relu(weight * 2)", "all of one structure"),
-        ("w", "torch.sigmoid(w * 2)", "line 4 of snippet.py, `torch.sigmoid` of () gives [2, 3] float32 in B"),
+        ("w", "torch.sigmoid(w * 2)", "line 4 of snippet.py, `torch.sigmoid` gives [2, 3] float32 in B"),
         ("w", "torch.relu(w[:1] * 2)", "line 4 of snippet.py, `[]` of ([2, 3] float32) gives [1, 3] float32 in B"),
         ("w", "torch.relu(w.double() * 2)", "`w.double` of ([2, 3] float32) gives [2, 3] float64 in B"),
     ],

@@ -30,10 +30,10 @@ def trained(path: Path, seed: int) -> str:
 
 
 def test_runs_whose_values_differ_are_told_and_equal_ones_are_not(tmp_path, capsys) -> None:
-    one, again, other = (trained(tmp_path / f"{n}.bprec", seed) for n, seed in enumerate((0, 0, 1)))
-    assert main(["compare", one, again]) == 0
+    first, again, other = (trained(tmp_path / f"{n}.bprec", seed) for n, seed in enumerate((0, 0, 1)))
+    assert main(["compare", first, again]) == 0
     assert "0 changed, 0 only in A, 0 only in B" in capsys.readouterr().out
-    assert main(["compare", one, other]) == 0
+    assert main(["compare", first, other]) == 0
     out = capsys.readouterr().out
     assert "4 aligned, 4 changed, 0 only in A, 0 only in B" in out
     assert "model.0.weight: value_norm " in out

@@ -44,7 +44,7 @@ def test_without_settings_all_rules_judge_and_a_warning_fails(folder) -> None:
 
 def test_the_nearest_file_is_followed_and_flags_take_its_place(folder) -> None:
     settings(folder, 'select = ["BP1"]\nfail-on = "error"')
-    chosen = [one for one in RULES if one.RULE.code.startswith("BP1")]
+    chosen = [rule for rule in RULES if rule.RULE.code.startswith("BP1")]
     told = check(folder)
     assert f"{len(chosen)} rules" in told.stdout
     assert told.returncode == 0

@@ -9,7 +9,7 @@ import pytest
 
 from backprobe.cli import main
 from backprobe.cli.commands.comparison import changes
-from backprobe.cli.misplaced_options import misplaced
+from backprobe.cli.misplaced_options import find_misplaced_option
 
 
 def command(capsys, *words):
@@ -31,7 +31,7 @@ def test_each_setting_has_its_source_and_a_key_is_never_shown(folder, capsys, mo
     monkeypatch.setenv("BACKPROBE_API_KEY", "bp_secret")
     monkeypatch.setenv("BACKPROBE_URL", "https://backprobe.example")
     code, out, _ = command(capsys, "config", "--format", "json")
-    found = {one["name"]: (one["value"], one["source"]) for one in json.loads(out)}
+    found = {setting["name"]: (setting["value"], setting["source"]) for setting in json.loads(out)}
     assert code == 0
     assert found["fail-on"] == ("error", str(folder / "pyproject.toml"))
     assert found["ignore"] == (["BP2"], str(folder / "pyproject.toml"))
@@ -84,12 +84,12 @@ def parser():
     ],
 )
 def test_an_option_of_ours_behind_the_script_is_seen_where_the_script_does_not_know_it(arguments, source, found):
-    assert misplaced(arguments, parser(), [source]) == found
+    assert find_misplaced_option(arguments, parser(), [source]) == found
 
 
 def change(line, after):
-    one = {"fqn": None, "name": "h", "tensor": 3, "path": "train.py", "line": line, "is_leaf": True}
-    return {"a": one, "b": one | {"is_leaf": after}, "changed": ["is_leaf"]}
+    tensor = {"fqn": None, "name": "h", "tensor": 3, "path": "train.py", "line": line, "is_leaf": True}
+    return {"a": tensor, "b": tensor | {"is_leaf": after}, "changed": ["is_leaf"]}
 
 
 def test_what_changes_alike_in_each_round_of_a_loop_is_one_row():

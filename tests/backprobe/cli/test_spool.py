@@ -23,9 +23,9 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def service():
-    one = FrameServer()
-    yield one
-    one.stop()
+    server = FrameServer()
+    yield server
+    server.stop()
 
 
 @pytest.fixture

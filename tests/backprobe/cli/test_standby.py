@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import backprobe
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 SCRIPT = """import sys, torch
 from pathlib import Path
@@ -44,7 +44,7 @@ def has_torch(process: subprocess.Popen[bytes]) -> bool:
 @pytest.mark.parametrize("installed", [False, True])
 def test_it_runs_the_command_that_it_is_told(standby, tmp_path, installed):
     process, line = standby
-    until(lambda: has_torch(process), "torch is loaded")
+    wait_until(lambda: has_torch(process), "torch is loaded")
     if installed:
         (tmp_path / "site" / "something-1.0.dist-info").mkdir()
     process.communicate(line, timeout=120)

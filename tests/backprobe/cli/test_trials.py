@@ -1,4 +1,4 @@
-"""`backprobe run --try-fixes`: each fix is tried in a run of its own, and the confirmed safe ones are handed out."""
+"""`backprobe run --try-fixes`: each fix is tried in a separate run, and the confirmed safe ones are handed out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
 from backprobe.cli.trials.options import hand_out
-from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
+from backprobe.cli.trials.patch import confirmed_safe, diff, edit_texts, write
 from backprobe.cli.trials.program_start import Started
 from backprobe.cli.trials.taken_fixes import TakenFixes
 from backprobe.cli.trials.trial_runs import Trials
@@ -87,17 +87,21 @@ def trials(folder, text, **more):
     record = programs().captured(text)
     judgement = judge(record)
     told = []
-    return judgement, Trials(started(folder, **more), record, judgement, None, lambda *one: told.append(one)), told
+    return (
+        judgement,
+        Trials(started(folder, **more), record, judgement, None, lambda *arguments: told.append(arguments)),
+        told,
+    )
 
 
 def fixes_of(judgement):
-    return [fix for one in judgement.findings for fix in one.fixes if fix.edits]
+    return [fix for finding in judgement.findings for fix in finding.fixes if fix.edits]
 
 
 def test_a_file_that_changed_after_the_run_is_not_tried(folder):
-    _judgement, one, told = trials(folder, PROGRAM)
+    _judgement, started_trials, told = trials(folder, PROGRAM)
     (folder / "train.py").write_text("# " + PROGRAM)
-    assert [fix.trial for fix in fixes_of(one.tried())] == [
+    assert [fix.trial for fix in fixes_of(started_trials.try_fixes())] == [
         Trial(verdict="not-tried", why="train.py has changed since the program ran")
     ] * 2
     assert told == []
@@ -106,9 +110,9 @@ def test_a_file_that_changed_after_the_run_is_not_tried(folder):
 @pytest.mark.usefixtures("fresh_python")
 def test_a_program_that_ends_otherwise_when_it_runs_again_tells_nothing_of_a_fix(folder):
     text = PROGRAM + f"import os\nif os.path.exists({str(folder / 'seen')!r}):\n    raise SystemExit(3)\n"
-    _judgement, one, _told = trials(folder, text)
+    _judgement, started_trials, _told = trials(folder, text)
     (folder / "seen").touch()
-    found = {fix.trial for fix in fixes_of(one.tried())}
+    found = {fix.trial for fix in fixes_of(started_trials.try_fixes())}
     assert {trial.verdict for trial in found} == {"not-tried"}
     assert "it fails (exit code 3)" in found.pop().why
 
@@ -127,15 +131,15 @@ def test_a_trial_that_does_not_end_is_killed_and_breaks(folder, monkeypatch):
         if number > 1:  # the run without a fix has its minute
             monkeypatch.setattr(trial_runs, "MORE_SECONDS", 0.5)
 
-    (tried,) = fixes_of(Trials(started(folder), record, only, None, short).tried())
+    (tried,) = fixes_of(Trials(started(folder), record, only, None, short).try_fixes())
     assert tried.trial == Trial(verdict="breaks", why="the program fails: it did not end within 0 s")
 
 
 @pytest.mark.usefixtures("fresh_python")
 def test_more_fixes_than_are_tried_are_told(folder, monkeypatch):
     monkeypatch.setattr(trial_runs, "MOST_TRIALS", 1)
-    _judgement, one, told = trials(folder, PROGRAM)
-    assert [fix.trial for fix in fixes_of(one.tried())] == [
+    _judgement, started_trials, told = trials(folder, PROGRAM)
+    assert [fix.trial for fix in fixes_of(started_trials.try_fixes())] == [
         Trial(verdict="confirmed"), Trial(verdict="not-tried", why="1 fixes of a program are tried, and no more"),
     ]  # fmt: skip
     assert [number for number, total, _what in told if total == 2] == [1, 2]
@@ -146,13 +150,13 @@ def edit(start, end, text):
     return Edit(path="train.py", region=region, text=text)
 
 
-def judged(*fixes):
-    """A judgement of the program with these fixes, as (safety, verdict, edit); all of one finding or each of its own."""
+def build_judgement(*fixes):
+    """A judgement of the program with these fixes, as (safety, verdict, edit); all of one finding or one each."""
     judgement = judge(programs().captured(PROGRAM))
     like = judgement.findings[0].fixes[0]
     made = [
-        msgspec.structs.replace(like, safety=safety, edits=(one,), trial=Trial(verdict=verdict))
-        for safety, verdict, one in fixes
+        msgspec.structs.replace(like, safety=safety, edits=(edit,), trial=Trial(verdict=verdict))
+        for safety, verdict, edit in fixes
     ]
     return replace(
         judgement, findings=tuple(msgspec.structs.replace(judgement.findings[0], fixes=(fix,)) for fix in made)
@@ -161,7 +165,7 @@ def judged(*fixes):
 
 def test_only_fixes_that_are_safe_and_confirmed_are_taken_and_none_over_another():
     first, over, apart = edit((2, 1), (2, 6), "a"), edit((2, 4), (2, 9), "b"), edit((4, 1), (4, 2), "c")
-    told = judged(
+    told = build_judgement(
         ("safe", "confirmed", first), ("safe", "confirmed", over), ("safe", "changes-values", apart),
         ("unsafe", "confirmed", edit((5, 1), (5, 2), "d")), ("safe", "confirmed", apart),
     )  # fmt: skip
@@ -182,8 +186,8 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     path = tmp_path / "train.py"
     path.write_bytes(before)
     path.chmod(0o755)
-    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))).findings)
-    texts = changed(tmp_path, fixes, {"train.py": before.decode().replace("\r\n", "\n")})
+    fixes = confirmed_safe(build_judgement(("safe", "confirmed", edit((2, 1), (2, 2), "B"))).findings)
+    texts = edit_texts(tmp_path, fixes, {"train.py": before.decode().replace("\r\n", "\n")})
     (tmp_path / "p").write_bytes(diff(texts).encode())
     subprocess.run(
         ["git", "apply", "p"], cwd=tmp_path, check=True, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
@@ -192,20 +196,20 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     path.write_bytes(before)
     write(texts)
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (after, 0o755)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["p", "train.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "train.py"]
 
 
 @pytest.mark.parametrize("now", ["# added\n" + LEAK, "pass\n"])
 def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
-    judgement, one, _told = trials(folder, LEAK)
+    judgement, started_trials, _told = trials(folder, LEAK)
     fixes = [(finding, finding.fixes[0]) for finding in judgement.findings]
-    assert changed(folder, fixes, one.texts)[folder / "train.py"] == (LEAK, MENDED)
+    assert edit_texts(folder, fixes, started_trials.texts)[folder / "train.py"] == (LEAK, MENDED)
     (folder / "train.py").write_text(now)
     args = parse(["run", "--write-fixes", "--patch", str(folder / "p"), "train.py"])
     confirmed = [msgspec.structs.replace(fix, trial=Trial(verdict="confirmed")) for _finding, fix in fixes]
     told = replace(judgement, findings=(msgspec.structs.replace(judgement.findings[0], fixes=tuple(confirmed)),))
-    with pytest.raises(OutputLost, match=r"not written \(train.py has changed since the program ran\)"):
-        hand_out(args, one, told, folder, StringIO())
+    with pytest.raises(OutputLost, match=r"could not be written \(train.py has changed since the program ran\)"):
+        hand_out(args, started_trials, told, folder, StringIO())
     assert (folder / "train.py").read_text() == now
     assert not (folder / "p").exists()
 
@@ -213,15 +217,15 @@ def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
 @pytest.mark.parametrize("text", [b"a\r\nb\nc\n", b"# a\rb\nc\n", b"a\rb\rc\r", b"a\r\nb\rc\r\n"])
 def test_a_file_of_mixed_line_ends_is_left_as_it_is(folder, text):
     (folder / "train.py").write_bytes(text)
-    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))).findings)
+    fixes = confirmed_safe(build_judgement(("safe", "confirmed", edit((2, 1), (2, 2), "B"))).findings)
     with pytest.raises(OSError, match=r"train\.py has mixed line ends"):
-        changed(folder, fixes, {"train.py": text.decode()})
+        edit_texts(folder, fixes, {"train.py": text.decode()})
 
 
 def test_a_fix_in_a_file_of_mixed_line_ends_is_not_tried(folder):
-    judgement, one, told = trials(folder, LEAK)
+    judgement, started_trials, told = trials(folder, LEAK)
     (folder / "train.py").write_bytes(LEAK.replace("\n", "\r\n", 1).encode())
-    assert [fix.trial for fix in fixes_of(one.tried())] == [
+    assert [fix.trial for fix in fixes_of(started_trials.try_fixes())] == [
         Trial(verdict="not-tried", why="train.py has mixed line ends")
     ] * len(fixes_of(judgement))
     assert (len(fixes_of(judgement)), told) == (1, [])
@@ -235,7 +239,7 @@ from backprobe.cli.trials import trial_runs
 def interrupted(*_):
     raise KeyboardInterrupt
 
-trial_runs._ended = interrupted
+trial_runs._await_exit = interrupted
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -285,13 +289,13 @@ def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, ca
     for name, text in texts.items():
         (folder / name).write_text(text)
 
-    def at(path, line, text):
+    def edit_at(path, line, text):
         return msgspec.structs.replace(edit((line, 1), (line, 2), text), path=path)
 
-    taken.take(folder, (at("one.py", 2, "B"),), texts)
-    taken.take(folder, (at("one.py", 1, "A"), at("two.py", 1, "C")), texts)
-    taken.take(folder, (at("three.py", 1, "D"),), texts)
-    taken.take(folder, (at("three.py", 2, "E"),), {"three.py": "x\nd\n"})  # places in another text
+    taken.take(folder, (edit_at("one.py", 2, "B"),), texts)
+    taken.take(folder, (edit_at("one.py", 1, "A"), edit_at("two.py", 1, "C")), texts)
+    taken.take(folder, (edit_at("three.py", 1, "D"),), texts)
+    taken.take(folder, (edit_at("three.py", 2, "E"),), {"three.py": "x\nd\n"})  # places in another text
     (folder / "two.py").write_text("")
     (folder / "p").write_text(taken.patch())
     said = "backprobe: two.py has changed since the program ran: its fixes are not in the patch\n"
@@ -304,7 +308,7 @@ def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, ca
 
 def test_a_patch_that_cannot_be_written_is_refused_before_an_audit_begins(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(local, "audited", lambda *_: pytest.fail("it began"))
+    monkeypatch.setattr(local, "run_local_audit", lambda *_: pytest.fail("it began"))
     assert main(["audit", "--local", "--patch", "away/p", "train.py"]) == 2
     assert "there is no folder `away`" in capsys.readouterr().err
 
@@ -318,7 +322,7 @@ def test_an_audit_is_told_where_its_patch_cannot_be_written_any_more(folder, cap
         (folder / "to").rmdir()
         return AuditReport(name="nightly", word="passed", items=[])
 
-    monkeypatch.setattr(local, "audited", without_its_folder)
+    monkeypatch.setattr(local, "run_local_audit", without_its_folder)
     assert main(["audit", "--local", "--patch", "to/p", "--format", "json", "train.py"]) == 3
     out, err = capsys.readouterr()
     assert json.loads(out)["verdict"] == "passed"
