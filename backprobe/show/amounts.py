@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
+def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     """`1 tensor`, `6 tensors`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def sized(size: int) -> str:
-    """Bytes with a unit of 1024: `96 B`, `1.2 KiB`."""
+def format_bytes(size: int) -> str:
+    """Format bytes with a unit of 1024: `96 B`, `1.2 KiB`."""
     amount, unit = float(size), _UNITS[0]
     for unit in _UNITS:
         if amount < 1024 or unit == _UNITS[-1]:
@@ -25,7 +25,7 @@ def sized(size: int) -> str:
     return f"{size} B" if unit == "B" else f"{amount:.1f} {unit}"
 
 
-def shaped(shape: tuple[int, ...] | None) -> str:
+def format_shape(shape: tuple[int, ...] | None) -> str:
     """`[2, 3]`; `[]` for a scalar; `?` where torch defines none."""
     return "?" if shape is None else f"[{', '.join(map(str, shape))}]"
 
@@ -40,7 +40,7 @@ def number(value: object) -> str:
 
 
 def elements(row: SmallValue, most: int = 6) -> str:
-    """The elements of a small tensor: all if they are few, else the first ones and how many there are."""
+    """Write the elements of a small tensor: all if they are few, else the first ones and how many there are."""
     from backprobe.record import flat
 
     values = flat(row)

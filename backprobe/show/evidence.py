@@ -13,5 +13,5 @@ def with_calls_from_one(name: str, value: object) -> object:
     if name not in _CALLS:
         return value
     if isinstance(value, list | tuple):
-        return [one + 1 if isinstance(one, int) else one for one in value]
+        return [item + 1 if isinstance(item, int) else item for item in value]
     return value + 1 if name != "calls" and isinstance(value, int) else value

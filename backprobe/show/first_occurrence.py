@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from backprobe.show.amounts import counted
+from backprobe.show.amounts import count_noun
 from backprobe.show.plain_text import cut, plain
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def first_seen(finding: Finding, steps: int | None = None) -> str:
     value = _text(evidence, "what", "value")
     told = ", ".join(parts) + (f": {value}" if value else "")
     if seen.count > 1:
-        told += f"; {counted(seen.count, 'time')} until step {seen.last_step:,}"
+        told += f"; {count_noun(seen.count, 'time')} until step {seen.last_step:,}"
     return f"{told}."
 
 

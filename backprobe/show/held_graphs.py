@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.locations import line_of
-from backprobe.show.amounts import counted, number, sized
+from backprobe.show.amounts import count_noun, format_bytes, number
 from backprobe.show.plain_text import cut, plain
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ANOMALY: Final = {
 
 
 def held_lines(record: Record) -> list[str]:
-    """A line for each statement whose graphs grow, and for each graph that a name still holds at the end."""
+    """Write a line for each statement whose graphs grow, and for each graph that a name still holds at the end."""
     return _growing(record) + _still_held(record)
 
 
@@ -47,14 +47,14 @@ def _growing(record: Record) -> list[str]:
         rising = _longest_rise(rows)
         if len(rising) <= _RISES or 2 * len(rising) < len(rows):
             continue
-        count, first, last = counted(len(rising) - 1, "call"), rising[0].live_nodes, rising[-1].live_nodes
+        count, first, last = count_noun(len(rising) - 1, "call"), rising[0].live_nodes, rising[-1].live_nodes
         told = f"line {_line(record, site)}  the graph grew from {first:,} to {last:,} nodes in {count}"
         lines.append(f"  {told}{_kept_by(record, {row.moment for row in rows})}")
     return lines[:_MOST]
 
 
 def _longest_rise(rows: list[Growth]) -> list[Growth]:
-    """The longest run of calls that each left more nodes alive than the one before; between samples it begins anew."""
+    """Find the longest run of calls that each left more nodes alive than the one before."""
     best, start = rows[:1], 0
     for at in range(1, len(rows) + 1):
         if at == len(rows) or rows[at].live_nodes <= rows[at - 1].live_nodes:
@@ -63,11 +63,11 @@ def _longest_rise(rows: list[Growth]) -> list[Growth]:
 
 
 def _kept_by(record: Record, moments: set[int]) -> str:
-    """The names that were found when the growth was first seen."""
+    """Write the names that were found when the growth was first seen."""
     first = {moment + 1 for moment in moments} | moments
     rows = [row for row in record.retentions if row.moment in first and row.holders and row.call is None]
     names = dict.fromkeys(path for row in rows for path in row.holders)
-    return f"; {_by(list(names))}" if names else ""
+    return f"; {_holder_words(list(names))}" if names else ""
 
 
 def _still_held(record: Record) -> list[str]:
@@ -77,22 +77,24 @@ def _still_held(record: Record) -> list[str]:
             groups[row.site, re.sub(r"\d+", "0", row.holders[0])].append(row)
     lines: list[str] = []
     for (site, _pattern), rows in groups.items():
-        row = max(rows, key=lambda one: (one.held_bytes, one.root))
+        row = max(rows, key=lambda held: (held.held_bytes, held.root))
         times = f" \u00d7{len(rows)}" if len(rows) > 1 else ""
         name = cut(plain(row.name or "a tensor"), 32) + times
-        nodes, size = counted(row.held_nodes, "node"), sized(row.held_bytes)
-        lines.append(f"  line {_line(record, site)}  `{name}` is still held with {nodes}, {size}; {_by(row.holders)}")
+        nodes, size = count_noun(row.held_nodes, "node"), format_bytes(row.held_bytes)
+        lines.append(
+            f"  line {_line(record, site)}  `{name}` is still held with {nodes}, {size}; {_holder_words(row.holders)}"
+        )
     if len(lines) > _MOST:
-        lines[_MOST:] = [f"  ... and {counted(len(lines) - _MOST, 'more graph')}: `--format json` has them all"]
+        lines[_MOST:] = [f"  ... and {count_noun(len(lines) - _MOST, 'more graph')}: `--format json` has them all"]
     return lines
 
 
 def _is_last(record: Record, row: Retention) -> bool:
-    """The row is of the run's end."""
+    """Return whether the row is of the run's end."""
     return bool(record.moments) and row.moment == record.moments[-1].moment
 
 
-def _by(holders: Sequence[str]) -> str:
+def _holder_words(holders: Sequence[str]) -> str:
     more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
     return f"held by `{plain(holders[0])}`{more}"
 
@@ -103,11 +105,11 @@ def _line(record: Record, site: int | None) -> str:
 
 
 def step_lines(record: Record) -> list[str]:
-    """A line for each step that went wrong, at most five."""
+    """Write a line for each step that went wrong, at most five."""
     wrong = [row for row in record.steps if row.anomaly is not None]
     lines = [f"  step {row.step}  {_anomaly(record, row)}" for row in wrong[:_MOST]]
     if len(wrong) > _MOST:
-        lines.append(f"  ... and {counted(len(wrong) - _MOST, 'more step')}: `--format json` has them all")
+        lines.append(f"  ... and {count_noun(len(wrong) - _MOST, 'more step')}: `--format json` has them all")
     return lines
 
 

@@ -13,7 +13,7 @@ _WORDS: Final = {"nan": "NaN", "inf": "infinity"}
 
 
 def origin_lines(record: Record) -> list[str]:
-    """The lines of a record of the deep tier; none of another one."""
+    """Write the lines of a record of the deep tier; none of another one."""
     if record.header.tier != "deep":
         return []
     if not record.origins:

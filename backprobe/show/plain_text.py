@@ -10,7 +10,7 @@ _ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def plain(text: str, *, keep_newlines: bool = False, tab: str = "    ") -> str:
-    """The text with every control, format and direction character written as an escape, so it cannot drive a terminal.
+    """Escape every control, format and direction character, so that the text cannot drive a terminal.
 
     Args:
         keep_newlines: Leave newlines as they are, for text of several lines.
@@ -20,10 +20,10 @@ def plain(text: str, *, keep_newlines: bool = False, tab: str = "    ") -> str:
         return text
     if keep_newlines:
         return "\n".join(plain(line, tab=tab) for line in text.split("\n"))
-    return "".join(_shown(character, tab) for character in text)
+    return "".join(_escape_character(character, tab) for character in text)
 
 
-def _shown(character: str, tab: str) -> str:
+def _escape_character(character: str, tab: str) -> str:
     if character == "\t":
         return tab
     if unicodedata.category(character) in _ESCAPED:

@@ -84,7 +84,7 @@ class Aligned:
 
 
 def lines_of(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """The files as lines, without their ends."""
+    """Split the files into lines, without their ends."""
     return {path: text.split("\n") for path, text in texts.items()}
 
 
@@ -102,30 +102,34 @@ def align(
     """
     pairs: list[tuple[PlacedTensor, PlacedTensor]] = []
     rest_a, rest_b = list(a), list(b)
-    known_b = {one.tensor: one for one in b}
+    known_b = {tensor.tensor: tensor for tensor in b}
     called = same_files(lines_a, lines_b)
-    rest_b = [replace(one, path=called.get(one.path or "", one.path)) for one in rest_b]
+    rest_b = [replace(tensor, path=called.get(tensor.path or "", tensor.path)) for tensor in rest_b]
     lines_b = {called.get(path, path): lines for path, lines in lines_b.items()}
     for of in (_by_fqn, _by_line, _by_place):
-        found = _paired(rest_a, rest_b, lambda one, of=of: of(one, lines_a), lambda one, of=of: of(one, lines_b))
+        found = _pair_tensors(
+            rest_a, rest_b, lambda tensor, of=of: of(tensor, lines_a), lambda tensor, of=of: of(tensor, lines_b)
+        )
         pairs += found
-        met_a, met_b = {one.tensor for one, _ in found}, {other.tensor for _, other in found}
-        rest_a = [one for one in rest_a if one.tensor not in met_a]
-        rest_b = [one for one in rest_b if one.tensor not in met_b]
+        met_a, met_b = {first.tensor for first, _ in found}, {other.tensor for _, other in found}
+        rest_a = [tensor for tensor in rest_a if tensor.tensor not in met_a]
+        rest_b = [tensor for tensor in rest_b if tensor.tensor not in met_b]
     ordered = sorted(pairs, key=lambda pair: pair[1].tensor)
-    told = tuple(Pair(a=one, b=known_b[other.tensor], changed=_changed(one, other)) for one, other in ordered)
-    return Aligned(pairs=told, only_a=tuple(rest_a), only_b=tuple(known_b[one.tensor] for one in rest_b))
+    told = tuple(
+        Pair(a=first, b=known_b[other.tensor], changed=_list_changed_facts(first, other)) for first, other in ordered
+    )
+    return Aligned(pairs=told, only_a=tuple(rest_a), only_b=tuple(known_b[tensor.tensor] for tensor in rest_b))
 
 
 def same_files(a: Mapping[str, Sequence[str]], b: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """What the one run calls a file of the other, where the names differ: by its lines, or as the only one left."""
+    """Map the names of the other run's files to this run's, where they differ: by equal lines, or if one is left."""
     rest_a, rest_b = (
         {path: [*a[path]] for path in a if path not in b},
         {path: [*b[path]] for path in b if path not in a},
     )
     found: dict[str, str] = {}
     for path, lines in rest_b.items():
-        same = next((one for one, text in rest_a.items() if text == lines), None)
+        same = next((path for path, text in rest_a.items() if text == lines), None)
         if same is not None:
             found[path] = same
             del rest_a[same]
@@ -136,18 +140,19 @@ def same_files(a: Mapping[str, Sequence[str]], b: Mapping[str, Sequence[str]]) -
 
 
 def fingerprints_as_called(findings: Iterable[Finding], called: Mapping[str, str]) -> list[str]:
-    """The fingerprints that findings have under other names of their files, as `same_files` tells them."""
+    """Compute the fingerprints of findings under other names of their files, as `same_files` maps them."""
     moved = (
         replace_fields(
-            one, location=replace_fields(one.location, path=called.get(one.location.path, one.location.path))
+            finding,
+            location=replace_fields(finding.location, path=called.get(finding.location.path, finding.location.path)),
         )
-        for one in findings
+        for finding in findings
     )
-    return [one.fingerprint for one in with_fingerprints(moved)]
+    return [with_fingerprint.fingerprint for with_fingerprint in with_fingerprints(moved)]
 
 
 def placed_tensors(record: Record) -> tuple[PlacedTensor, ...]:
-    """The tensors of a record that have a name, in order."""
+    """List the tensors of a record that have a name, in order."""
     index, held = lookup(record), {row.root: row.held_bytes for row in record.retentions}
     modules = {row.module: row.fqn or row.binding or row.cls for row in record.modules}
     calls = {row.module_call: f"{modules[row.module]}#{row.k}" for row in record.module_calls}
@@ -167,7 +172,8 @@ def placed_tensors(record: Record) -> tuple[PlacedTensor, ...]:
                 is_leaf=None if last is None else last.is_leaf,
                 requires_grad=None if last is None else last.requires_grad,
                 retains_grad=None if last is None else last.retains_grad, grad=None if last is None else last.grad,
-                value_norm=_last_norm(one.value for one in seen), grad_norm=_last_norm(one.grad_stats for one in seen),
+                value_norm=_last_norm(state.value for state in seen),
+                grad_norm=_last_norm(state.grad_stats for state in seen),
                 held_bytes=held.get(row.tensor, 0),
             )
         )  # fmt: skip
@@ -175,39 +181,39 @@ def placed_tensors(record: Record) -> tuple[PlacedTensor, ...]:
 
 
 def _last_norm(measured: Iterable[Statistics | None]) -> float | None:
-    norms = [one.norm for one in measured if one is not None and one.norm is not None]
+    norms = [statistics.norm for statistics in measured if statistics is not None and statistics.norm is not None]
     return norms[-1] if norms else None
 
 
-def _by_fqn(one: PlacedTensor, _lines: Mapping[str, Sequence[str]]) -> Hashable:
-    return one.fqn
+def _by_fqn(placed_tensor: PlacedTensor, _lines: Mapping[str, Sequence[str]]) -> Hashable:
+    return placed_tensor.fqn
 
 
-def _by_line(one: PlacedTensor, lines: Mapping[str, Sequence[str]]) -> Hashable:
-    text = lines.get(one.path or "", ())
-    if one.line is None or one.line > len(text):
+def _by_line(placed_tensor: PlacedTensor, lines: Mapping[str, Sequence[str]]) -> Hashable:
+    text = lines.get(placed_tensor.path or "", ())
+    if placed_tensor.line is None or placed_tensor.line > len(text):
         return None
-    return (*_place(one), " ".join(text[one.line - 1].split()))
+    return (*_place(placed_tensor), " ".join(text[placed_tensor.line - 1].split()))
 
 
-def _by_place(one: PlacedTensor, _lines: Mapping[str, Sequence[str]]) -> Hashable:
-    return None if one.name is None else _place(one)
+def _by_place(placed_tensor: PlacedTensor, _lines: Mapping[str, Sequence[str]]) -> Hashable:
+    return None if placed_tensor.name is None else _place(placed_tensor)
 
 
-def _place(one: PlacedTensor) -> tuple[str | None, ...]:
-    return one.module_call, one.path, one.function, one.name
+def _place(placed_tensor: PlacedTensor) -> tuple[str | None, ...]:
+    return placed_tensor.module_call, placed_tensor.path, placed_tensor.function, placed_tensor.name
 
 
-def _paired(
+def _pair_tensors(
     a: Iterable[PlacedTensor],
     b: Iterable[PlacedTensor],
     key_a: Callable[[PlacedTensor], Hashable],
     key_b: Callable[[PlacedTensor], Hashable],
 ) -> list[tuple[PlacedTensor, PlacedTensor]]:
     waiting: defaultdict[Hashable, list[PlacedTensor]] = defaultdict(list)
-    for one in a:
-        if (key := key_a(one)) is not None:
-            waiting[key].append(one)
+    for tensor in a:
+        if (key := key_a(tensor)) is not None:
+            waiting[key].append(tensor)
     for queue in waiting.values():
         queue.reverse()
     pairs: list[tuple[PlacedTensor, PlacedTensor]] = []
@@ -218,7 +224,7 @@ def _paired(
     return pairs
 
 
-def _changed(a: PlacedTensor, b: PlacedTensor) -> tuple[str, ...]:
+def _list_changed_facts(a: PlacedTensor, b: PlacedTensor) -> tuple[str, ...]:
     found = [name for name in _FLAGS if getattr(a, name) != getattr(b, name)]
     return (*found, *(name for name in _NORMS if not is_close(getattr(a, name), getattr(b, name))))
 
@@ -233,7 +239,7 @@ def is_close(a: float | None, b: float | None) -> bool:
 
 
 def tensors_json(both: Aligned, most: int) -> dict[str, Any]:
-    """Counts, and the first `most` of each kind."""
+    """Count the tensors of each kind, and list the first `most`."""
     changed = [pair for pair in both.pairs if pair.changed]
     return {
         "aligned": len(both.pairs),
@@ -244,18 +250,18 @@ def tensors_json(both: Aligned, most: int) -> dict[str, Any]:
             {"a": tensor_json(pair.a), "b": tensor_json(pair.b), "changed": list(pair.changed)}
             for pair in changed[:most]
         ],
-        "in_a": [tensor_json(one) for one in both.only_a[:most]],
-        "in_b": [tensor_json(one) for one in both.only_b[:most]],
+        "in_a": [tensor_json(tensor) for tensor in both.only_a[:most]],
+        "in_b": [tensor_json(tensor) for tensor in both.only_b[:most]],
     }
 
 
-def tensor_json(one: PlacedTensor) -> dict[str, Any]:
+def tensor_json(placed_tensor: PlacedTensor) -> dict[str, Any]:
     """As `PlacedTensor` says it."""
-    return asdict(one)
+    return asdict(placed_tensor)
 
 
 def diffs(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The files that differ, each with its unified diff; null where a file is too long for one."""
+    """List the files that differ, each with its unified diff; null where a file is too long for one."""
     called = same_files(lines_of(a), lines_of(b))
     b = {called.get(path, path): text for path, text in b.items()}
     found: list[dict[str, Any]] = []

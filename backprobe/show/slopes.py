@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.show.amounts import counted, sized
+from backprobe.show.amounts import count_noun, format_bytes
 
 if TYPE_CHECKING:
     from backprobe.show.backward_calls import CallRow
@@ -19,11 +19,11 @@ MOST_APART: Final = 3
 
 
 def slope_text(rows: Sequence[CallRow]) -> str:
-    """What the calls of one statement ran, freed and left, from the first to the last; two or more rows."""
+    """Write what two or more calls of one statement ran, freed and left, from the first to the last."""
     met = _range([row.nodes_met for row in rows], _plain, "nodes")
-    freed = _range([row.freed_bytes for row in rows], sized, "saved", verb="freed ")
-    kept = _range([row.kept_bytes for row in rows], sized, "", verb="still held: ")
-    return f"{counted(len(rows), 'call')}: {met}; {freed}; {kept}"
+    freed = _range([row.freed_bytes for row in rows], format_bytes, "saved", verb="freed ")
+    kept = _range([row.kept_bytes for row in rows], format_bytes, "", verb="still held: ")
+    return f"{count_noun(len(rows), 'call')}: {met}; {freed}; {kept}"
 
 
 def _range(amounts: Sequence[int], shown: Callable[[int], str], noun: str, verb: str = "") -> str:

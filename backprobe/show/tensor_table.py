@@ -53,7 +53,7 @@ class TensorRow:
 
 
 def tensor_rows(record: Record) -> list[TensorRow]:
-    """The named tensors in order of first sight; equal names bound at one line stand together, the last one shown.
+    """List the named tensors in order of first sight. Equal names bound at one line are one row, of the last tensor.
 
     Tracked and untracked ones stand apart: a line that training and evaluation pass makes both.
     """
@@ -84,15 +84,15 @@ def count_of_tensors(record: Record) -> int:
 
 def _apart(index: Lookup, group: list[int]) -> list[list[int]]:
     """Parameters that live side by side to the end are as many, though they are called the same."""
-    alive = [one for one in group if index.tensors[one].fqn is not None and index.tensors[one].died is None]
+    alive = [member for member in group if index.tensors[member].fqn is not None and index.tensors[member].died is None]
     if len(alive) < 2:
         return [group]
-    gone = [one for one in group if one not in set(alive)]
-    return [*([gone] if gone else []), *([one] for one in alive)]
+    gone = [member for member in group if member not in set(alive)]
+    return [*([gone] if gone else []), *([member] for member in alive)]
 
 
 def name_of(index: Lookup, tensor: int) -> str | None:
-    """What the program calls it: its `state_dict` key, else the name it is best known by; None for one without.
+    """Return what the program calls a tensor: its `state_dict` key, else its best known name; None if it has none.
 
     A parameter that a loop calls `p` for a moment keeps its key.
     """
@@ -126,12 +126,12 @@ def _row(
         grad_fn=last.grad_fn if last.grad_fn_read else _node_type(index, tensor),
         gradient=_content(small.get((tensor, "grad")), history) if kept else None,
         why=None if kept else why,
-        arrived=None if kept else _arrived(index, tensor, small.get((tensor, "arrived"))),
+        arrived=None if kept else _format_arrived_gradient(index, tensor, small.get((tensor, "arrived"))),
         times=times,
     )
 
 
-def _arrived(index: Lookup, tensor: int, value: SmallValue | None) -> str | None:
+def _format_arrived_gradient(index: Lookup, tensor: int, value: SmallValue | None) -> str | None:
     """Elements of the gradient that reached it last; of a larger one the norm that its node was given."""
     if value is not None:
         return elements(value)
@@ -151,7 +151,7 @@ def _node_type(index: Lookup, tensor: int) -> str:
 
 
 def _content(value: SmallValue | None, history: Sequence[Snapshot]) -> str:
-    """What `.grad` holds: a measurement stays true while it is the same tensor at the same version."""
+    """Write what `.grad` holds. A measurement stays true while it is the same tensor at the same version."""
     if value is not None:
         return elements(value)
     last = history[-1]

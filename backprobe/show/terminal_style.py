@@ -24,7 +24,7 @@ class Ink:
     color: bool = False
 
     def __call__(self, role: str, text: str) -> str:
-        """The text in the colour of its role."""
+        """Color the text for its role."""
         return f"\x1b[{_CODES[role]}m{text}\x1b[0m" if self.color and text else text
 
 
@@ -41,6 +41,6 @@ def _columns_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def padded(text: str, width: int) -> str:
-    """The text with blanks behind it up to `width` columns."""
+def pad_text(text: str, width: int) -> str:
+    """Pad the text with blanks up to `width` columns."""
     return text + " " * max(0, width - columns(text))

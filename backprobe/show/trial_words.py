@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def trial_words(trial: Trial) -> str:
-    """`tried: confirmed`, `tried: changes values`, `not tried`."""
+    """Write `tried: confirmed`, `tried: changes values` or `not tried`."""
     words = trial.verdict.replace("-", " ")
     return words if trial.verdict == "not-tried" else f"tried: {words}"

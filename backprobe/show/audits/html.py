@@ -31,7 +31,7 @@ monospace; font-size: .9em; } pre { margin: .2rem 0; white-space: pre-wrap; } h2
 
 
 def render(report: AuditReport) -> str:
-    """The document."""
+    """Render the document."""
     title = f"{report.name}: {report.word}"
     items = sorted(report.items, key=lambda item: WORST.index(item.verdict or "not-run"))
     rows = "\n".join(_row(item) for item in items)
@@ -63,26 +63,27 @@ def _row(item: AuditedItem) -> str:
 
 
 def _findings(items: list[AuditedItem]) -> str:
-    found = [(item, one) for item in items for one in item.reported.findings if one.suppressed is None]
+    found = [(item, finding) for item in items for finding in item.reported.findings if finding.suppressed is None]
     if not found:
         return "<h2>Findings</h2><p>None.</p>"
-    rows = "\n".join(_finding(item, one) for item, one in found[:MOST_ROWS])
+    rows = "\n".join(_finding(item, finding) for item, finding in found[:MOST_ROWS])
     more = len(found) - MOST_ROWS
     rest = f"<p>{more} more are left out.</p>" if more > 0 else ""
     head = "".join(f"<th scope=col>{name}</th>" for name in ("Rule", "Place", "What"))
     return f"<h2>Findings</h2><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>{rest}"
 
 
-def _finding(item: AuditedItem, one: Finding) -> str:
-    place = f"{one.location.path}:{one.location.region.start_line}"
+def _finding(item: AuditedItem, finding: Finding) -> str:
+    place = f"{finding.location.path}:{finding.location.region.start_line}"
     return (
-        f"<tr><td>{_text(one.rule.code)}<br>{_text(one.rule.name)}<br>{one.level}, {one.confidence}</td>"
+        f"<tr><td>{_text(finding.rule.code)}<br>{_text(finding.rule.name)}<br>"
+        f"{finding.level}, {finding.confidence}</td>"
         f"<td><code>{_text(place)}</code><br>{_text(item.name)}</td>"
-        f"<td>{_text(one.message, lines=True)}<pre>{_text(one.location.text)}</pre></td></tr>"
+        f"<td>{_text(finding.message, lines=True)}<pre>{_text(finding.location.text)}</pre></td></tr>"
     )
 
 
 def _text(text: str, *, lines: bool = False) -> str:
-    """A stranger's text as HTML."""
+    """Escape a stranger's text for HTML."""
     shown = escape(plain(text, keep_newlines=lines), quote=True)
     return shown.replace("\n", "<br>") if lines else shown

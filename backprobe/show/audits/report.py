@@ -34,7 +34,7 @@ class AuditedItem:
         told = self.reported
         if told.problem is not None or told.error is None:
             return told.problem or told.missing_calls
-        return told.error.told
+        return told.error.to_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,9 @@ class AuditReport:
     @property
     def findings(self) -> list[tuple[AuditedItem, Finding]]:
         """Those that nobody suppressed, item by item."""
-        return [(item, one) for item in self.items for one in item.reported.findings if one.suppressed is None]
+        return [
+            (item, finding) for item in self.items for finding in item.reported.findings if finding.suppressed is None
+        ]
 
     def json(self) -> dict[str, Any]:
         """As plain values; `schema` tells their shape."""
@@ -74,7 +76,7 @@ class AuditReport:
             "verdict": self.word,
             "audit": self.audit,
             "url": self.url,
-            "items": [_item(one) for one in self.items],
+            "items": [_item(item) for item in self.items],
             "counts": self.counts(),
             "findings": None if self.new is None else {"new": self.new, "known": self.known, "gone": self.gone},
         }

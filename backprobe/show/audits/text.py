@@ -30,8 +30,8 @@ _INDENT: Final = " " * 9
 
 
 def render(report: AuditReport) -> str:
-    """The text, without a newline at its end."""
-    blocks = [_item(one) for word in WORST for one in report.items if (one.verdict or "not-run") == word != "pass"]
+    """Render the text, without a newline at its end."""
+    blocks = [_item(item) for word in WORST for item in report.items if (item.verdict or "not-run") == word != "pass"]
     rules = Counter(cell.rule for item in report.items for cell in item.cells if cell.state in ("fail", "warn"))
     lines = [f"  {count:>4}  {plain(rule)}" for rule, count in rules.most_common()]
     table = "\n".join(["programs by rule", *lines]) if lines else ""
@@ -39,7 +39,7 @@ def render(report: AuditReport) -> str:
 
 
 def summary(report: AuditReport) -> str:
-    """What it came to, in a line or two."""
+    """Summarize the audit in a line or two."""
     counts = ", ".join(f"{count} {word}" for word, count in report.counts().items())
     found = len(report.findings)
     said = f"{found} finding{'' if found == 1 else 's'}"
@@ -52,8 +52,12 @@ def summary(report: AuditReport) -> str:
 def _item(item: AuditedItem) -> str:
     why = f": {_why(item)}" if item.verdict in ("error", "not-run", None) else ""
     head = f"{item.verdict or 'not-run':<8} {plain(item.name)}{why}"
-    found = [one for one in item.reported.findings if one.suppressed is None]
-    lines = [f"{_INDENT}{line}" for one in found[:MOST_FINDINGS] for line in (_line(item, one), *_tried(one))]
+    found = [finding for finding in item.reported.findings if finding.suppressed is None]
+    lines = [
+        f"{_INDENT}{line}"
+        for finding in found[:MOST_FINDINGS]
+        for line in (_line(item, finding), *_list_trials(finding))
+    ]
     if len(found) > MOST_FINDINGS:
         lines.append(f"{_INDENT}and {len(found) - MOST_FINDINGS} more")
     return "\n".join([head, *lines])
@@ -66,16 +70,17 @@ def _why(item: AuditedItem) -> str:
     return plain(item.reported.ending) + (f", exit code {code}" if code else "")
 
 
-def _tried(one: Finding) -> Iterator[str]:
-    """What came of its fixes, where they were tried."""
-    for fix in one.fixes:
+def _list_trials(finding: Finding) -> Iterator[str]:
+    """Yield the verdicts of its fixes, where they were tried."""
+    for fix in finding.fixes:
         if fix.trial is not msgspec.UNSET:
             why = f" ({fix.trial.why})" if fix.trial.why else ""
             yield f"  fix ({fix.safety}): {plain(fix.title)}; {trial_words(fix.trial)}{plain(why)}"
 
 
-def _line(item: AuditedItem, one: Finding) -> str:
-    place, told = one.location, item.reported
-    age = "" if told.known is None else " (known)" if told.is_known(one) else " (new)"
+def _line(item: AuditedItem, finding: Finding) -> str:
+    place, told = finding.location, item.reported
+    age = "" if told.known is None else " (known)" if told.is_known(finding) else " (new)"
     at = f"{plain(place.path)}:{place.region.start_line}:{place.region.start_col}"
-    return f"{at}: {one.rule.name} {one.rule.code} {one.level}{age}: {plain(one.message.partition(chr(10))[0])}"
+    message = plain(finding.message.partition("\n")[0])
+    return f"{at}: {finding.rule.name} {finding.rule.code} {finding.level}{age}: {message}"

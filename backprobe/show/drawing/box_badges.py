@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.show.drawing.repeated_calls import masked
+from backprobe.show.drawing.repeated_calls import mask_chain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class Leaf:
 
 
 def gradient_of(norms: Mapping[int, tuple[float | None, bool]], nodes: Iterable[int]) -> GraphGradient | None:
-    """The range over these nodes; None: nothing was measured at any.
+    """Return the range of gradients over these nodes; None if nothing was measured at any.
 
     Args:
         norms: Of a node the largest finite norm that came to it, and whether NaN or Inf did.
@@ -74,7 +74,7 @@ def gradient_of(norms: Mapping[int, tuple[float | None, bool]], nodes: Iterable[
 def parameters_of(
     leaves: Mapping[int, Leaf], inside: Collection[int], *, is_folded: bool
 ) -> tuple[tuple[GraphParameter, ...], int]:
-    """The leaves inside of a box, and how many kinds of them are not told; those without a gradient come first.
+    """List the leaves inside of a box, those without a gradient first, and count the kinds that are left out.
 
     Args:
         leaves: By their tensors.
@@ -86,7 +86,7 @@ def parameters_of(
         leaf = leaves.get(tensor)
         if leaf is not None:
             several = is_folded or len(inside) > MOST_PARAMETERS
-            groups[masked(leaf.name) if several else leaf.name, leaf.grad].append(tensor)
+            groups[mask_chain(leaf.name) if several else leaf.name, leaf.grad].append(tensor)
     kinds = sorted(groups.items(), key=lambda kind: (kind[0][1] == "present", kind[1][0]))
     told = tuple(
         GraphParameter(name=name, grad=grad, times=len(tensors), tensor=tensors[0])

@@ -68,7 +68,7 @@ def place(
 
 
 def ranks(boxes: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The row of each box: the longest way to it from a box that nothing points at."""
+    """Assign each box a row: the longest way to it from a box that nothing points at."""
     below: dict[str, list[str]] = defaultdict(list)
     waits: dict[str, int] = dict.fromkeys(boxes, 0)
     for upper, lower in edges:
@@ -126,7 +126,7 @@ def _sort(rows: list[list[str]], neighbours: Mapping[str, list[str]], *, downwar
         at = {box: place for place, box in enumerate(other)}
         keys: dict[str, float] = {}
         for place_now, box in enumerate(rows[row]):
-            near = [at[one] for one in neighbours.get(box, ()) if one in at]
+            near = [at[neighbour] for neighbour in neighbours.get(box, ()) if neighbour in at]
             keys[box] = sum(near) / len(near) if near else place_now
         rows[row].sort(key=keys.__getitem__)
 
@@ -138,7 +138,7 @@ def _across(
     below: Mapping[str, list[str]],
     gap: float,
 ) -> dict[str, float]:
-    """The middle of each box along its row: near the middle of its neighbours, without touching the next box."""
+    """Place the middle of each box along its row: near the middle of its neighbours, without touching the next box."""
     across: dict[str, float] = {}
     for boxes in rows:
         start = -sum(wide[box] + gap for box in boxes) / 2
@@ -149,7 +149,7 @@ def _across(
         downwards = sweep % 2 == 0
         for boxes in rows if downwards else reversed(rows):
             near = above if downwards else below
-            wanted = [_mean([across[one] for one in near.get(box, ())], across[box]) for box in boxes]
+            wanted = [_mean([across[neighbor] for neighbor in near.get(box, ())], across[box]) for box in boxes]
             across.update(zip(boxes, _spread(wanted, [wide[box] for box in boxes], gap), strict=True))
     return across
 

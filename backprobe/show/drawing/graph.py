@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import Lookup, lookup
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.amounts import shaped, sized
+from backprobe.show.amounts import format_bytes, format_shape
 from backprobe.show.drawing.untracked_leaves import untracked_leaves
 from backprobe.show.tensor_table import name_of
 
@@ -88,7 +88,7 @@ class Graph:
 
 
 def graph_of(record: Record, *, call: int | None = None, most: int = MOST_BOXES) -> Graph:
-    """The graph of one backward call.
+    """Build the graph of one backward call.
 
     Args:
         call: Its number in the record (from 0); None: the last one that was walked.
@@ -124,7 +124,7 @@ def _graph_of(record: Record, call: int | None, most: int) -> Graph:
 
 
 def boxes_of(record: Record, nodes: Collection[int], roots: Collection[int]) -> tuple[list[Box], list[Arrow]]:
-    """The boxes of some nodes, with the leaves that need no gradient and go into them, and the edges among them.
+    """Build the boxes and edges of some nodes, with the leaves that need no gradient and go into them.
 
     Args:
         record: It may be a part: these nodes with what they saved, their tensors, and what those were computed from.
@@ -140,7 +140,7 @@ def boxes_of(record: Record, nodes: Collection[int], roots: Collection[int]) -> 
 
 
 def _from_the_root(index: Lookup, call: BackwardCall, met: frozenset[int]) -> list[int]:
-    """The nodes that the call met, nearest to its roots first."""
+    """Order the nodes that the call met, nearest to its roots first."""
     fed = {edge.to_node for node in met for edge in index.edges_of[node]}
     roots = {made.node for root in call.roots if root.tensor is not None and (made := index.node_of.get(root.tensor))}
     starts = sorted((met - fed) | (roots & met), reverse=True)
@@ -167,7 +167,7 @@ class _Drawing:
         self._untracked = untracked_leaves(record, kept)
 
     def add(self, node: Node) -> None:
-        """The box of one node, its edges, and the untracked leaves that go into it."""
+        """Add the box of one node, its edges, and the untracked leaves that go into it."""
         box = self._leaf(node.variable) if node.variable is not None else self._node(node)
         self.boxes[box.id] = box
         for edge in self._index.edges_of[node.node]:
@@ -188,14 +188,14 @@ class _Drawing:
         requires = not history or history[-1].requires_grad
         grad: Grad = history[-1].grad if history else "not-read"
         line = None if row.site is None else self._index.sites[row.site].line
-        facts = [shaped(row.shape), "requires grad" if requires else "needs no grad"]
+        facts = [format_shape(row.shape), "requires grad" if requires else "needs no grad"]
         if requires:
             facts.append({"present": "has a gradient", "none": "grad None", "not-read": "grad not read"}[grad])
         return Box(
             id=f"t{tensor}",
             kind="leaf" if requires else "leaf-no-grad",
             label=name,
-            detail=f"{shaped(row.shape)} {'leaf' if requires else 'leaf, needs no grad'}",
+            detail=f"{format_shape(row.shape)} {'leaf' if requires else 'leaf, needs no grad'}",
             title=_title(f"{name}: leaf", facts, line),
             state="leaf",
             line=line,
@@ -230,7 +230,7 @@ class _Drawing:
         if not self._index.saved_of[node.node] and not node.saved_bytes:
             return "nothing", "saves nothing"
         if node.freed_by is None:
-            return "held", f"held, {sized(node.saved_bytes)}"
+            return "held", f"held, {format_bytes(node.saved_bytes)}"
         return "freed", f"freed by backward {self._places.get(node.freed_by, node.freed_by + 1)}"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 MOST_DEPTH: Final = 64
-"""Calls inside each other that are told apart; what is deeper belongs to the last of them."""
+"""Depth of calls inside each other that are drawn apart; what is deeper belongs to the last of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +48,12 @@ def chains(ops: Ops) -> dict[int, tuple[int, ...]]:
 
 
 def deepest(ops: Ops) -> int:
-    """The depth at which every node stands alone."""
+    """Return the depth at which every node stands alone."""
     return max((len(chain) for chain in chains(ops).values()), default=0)
 
 
-def within(ops: Ops, focus: int) -> Ops:
-    """The part of a graph that one module call made, and the leaves that it alone leads to."""
+def part_of_call(ops: Ops, focus: int) -> Ops:
+    """Cut out the part of a graph that one module call made, and the leaves that it alone leads to."""
     inside = {call for call, chain in chains(ops).items() if focus in chain}
     kept = {node for node, call in ops.call_of.items() if call in inside}
     over: defaultdict[int, set[bool]] = defaultdict(set)
@@ -69,7 +69,7 @@ def within(ops: Ops, focus: int) -> Ops:
     )
 
 
-def folded(ops: Ops, depth: int, opened: Iterable[int] = ()) -> dict[int, int | None]:
+def fold_nodes(ops: Ops, depth: int, opened: Iterable[int] = ()) -> dict[int, int | None]:
     """Of each node the module call whose box it lies in; None: it stands alone.
 
     Args:
@@ -78,8 +78,8 @@ def folded(ops: Ops, depth: int, opened: Iterable[int] = ()) -> dict[int, int | 
     """
     known = chains(ops)
     ways = {call: chain for chain in known.values() for call in chain}
-    open_calls = {one for call in opened for one in _outer(ways, call)}
-    box = {call: _closed(chain, depth, open_calls) for call, chain in known.items()}
+    open_calls = {outer for call in opened for outer in _outer(ways, call)}
+    box = {call: _find_closed_call(chain, depth, open_calls) for call, chain in known.items()}
     found = {node: None if call is None else box[call] for node, call in ops.call_of.items()}
     above: defaultdict[int, set[int | None]] = defaultdict(set)
     kept = set(ops.accumulators)
@@ -99,8 +99,8 @@ def _outer(ways: Mapping[int, tuple[int, ...]], call: int) -> tuple[int, ...]:
     return chain[: chain.index(call) + 1]
 
 
-def _closed(chain: Sequence[int], depth: int, opened: Collection[int]) -> int | None:
-    """The outermost call of a chain that is closed; None: all are open."""
+def _find_closed_call(chain: Sequence[int], depth: int, opened: Collection[int]) -> int | None:
+    """Find the outermost call of a chain that is closed; None if all are open."""
     return next((call for at, call in enumerate(chain) if at >= depth and call not in opened), None)
 
 
@@ -112,7 +112,7 @@ def boxes(found: Mapping[int, int | None]) -> int:
 def fitting(
     ops: Ops, most: int, opened: Iterable[int] = (), *, count: Callable[[Mapping[int, int | None]], int] = boxes
 ) -> int | None:
-    """The greatest depth with at most so many boxes; None: even the outermost calls are too many.
+    """Find the greatest depth with at most so many boxes; None if even the outermost calls are too many.
 
     Args:
         count: Boxes of a fold. It is taken to rise with the depth: where it does not, a lesser depth may be told.
@@ -121,7 +121,7 @@ def fitting(
     low, high = -1, deepest(ops)
     while low < high:
         middle = (low + high + 1) // 2
-        if count(folded(ops, middle, asked)) <= most:
+        if count(fold_nodes(ops, middle, asked)) <= most:
             low = middle
         else:
             high = middle - 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MOST_APART: Final = 8
-"""Calls of one run that are told apart from it."""
+"""Calls of one run that are shown apart from it."""
 
 _DIGITS: Final = re.compile("[0-9]+")
 
@@ -28,8 +28,8 @@ Box = tuple[str, int]
 """`("call", 5)`, a module call that is closed, or `("node", 12)`, a node that stands alone."""
 
 
-def masked(chain: str) -> str:
-    """The chain of a module call without what differs between its repeats: `h.3#0` is `h.*#*`."""
+def mask_chain(chain: str) -> str:
+    """Mask what differs between the repeats of a module call: `h.3#0` becomes `h.*#*`."""
     return _DIGITS.sub("*", chain)
 
 
@@ -40,12 +40,12 @@ def repeats(
     kinds: Mapping[int, Hashable],
     apart: Collection[int] = (),
 ) -> tuple[tuple[int, ...], ...]:
-    """Runs of two or more equal closed calls, each in the order in which a gradient comes to them.
+    """Find runs of two or more equal closed calls, each in the order in which a gradient comes to them.
 
     Args:
         ops: The graph.
-        found: Of each node the closed call whose box it lies in; None: it stands alone (`folding.folded`).
-        made: Autograd's sequence number of each node that has one: the later it was made, the sooner it is told.
+        found: Of each node the closed call whose box it lies in; None: it stands alone (`module_boxes.fold_nodes`).
+        made: Autograd's sequence number of each node that has one: the later it was made, the earlier it is listed.
         kinds: Of each closed call what makes it equal to another.
         apart: Calls that are to be seen by themselves.
     """
@@ -58,11 +58,11 @@ def repeats(
         elif equal_to is not None:
             runs.append([number])
         before = equal_to
-    return tuple(tuple(part) for run in runs for part in _divided(run, apart) if len(part) > 1)
+    return tuple(tuple(part) for run in runs for part in _divide_run(run, apart) if len(part) > 1)
 
 
-def _divided(run: Sequence[int], apart: Collection[int]) -> Iterator[list[int]]:
-    """The parts of a run between those of its calls that stand apart."""
+def _divide_run(run: Sequence[int], apart: Collection[int]) -> Iterator[list[int]]:
+    """Split a run at those of its calls that stand apart."""
     alone = {call for call in run if call in apart}
     if len(alone) > MOST_APART:
         alone = set()

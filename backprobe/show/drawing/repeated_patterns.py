@@ -45,7 +45,7 @@ _LOOKS: Final = 20
 
 
 def elements(order: Sequence[Box], runs: Sequence[Sequence[int]]) -> list[Element]:
-    """The boxes in order, equal calls that share one together."""
+    """List the boxes in order; equal calls that share a box are one element."""
     run_of = {call: at for at, run in enumerate(runs) for call in run}
     found: list[Element] = []
     for at, group in groupby(order, lambda box: run_of.get(box[1]) if box[0] == "call" else None):
@@ -77,7 +77,7 @@ def patterns(parts: Sequence[Element], kinds: Mapping[Box, Hashable]) -> tuple[t
 
 
 def apart(instances: Sequence[Instance], opened: Collection[Instance]) -> Iterator[Sequence[Instance]]:
-    """The parts of a pattern between the instances that are opened."""
+    """Split a pattern at the instances that are opened."""
     part: list[Instance] = []
     for instance in instances:
         if instance in opened:
@@ -111,7 +111,7 @@ def _best(text: Sequence[int]) -> list[tuple[int, int, int]]:
     """In order, those that spare most boxes: all that spare equally many and do not overlap, found by one look."""
     ranked = sorted(_repeats(text), key=_worth, reverse=True)
     best: list[tuple[int, int, int]] = []
-    for repeat in takewhile(lambda one: _worth(one)[0] == _worth(ranked[0])[0], ranked):
+    for repeat in takewhile(lambda pattern: _worth(pattern)[0] == _worth(ranked[0])[0], ranked):
         at = bisect(best, repeat)
         if (at == 0 or _end(best[at - 1]) <= repeat[0]) and (at == len(best) or _end(repeat) <= best[at][0]):
             best.insert(at, repeat)
@@ -130,7 +130,7 @@ def _worth(repeat: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _repeats(text: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """The tandems of each likely length."""
+    """Yield the tandems of each likely length."""
     for length in _likely(text):
         at = 0
         for equal, group in groupby(map(eq, text[length:], text)):

@@ -26,7 +26,7 @@ class Folding:
     """A graph whose module calls were closed, and what makes its boxes equal.
 
     Attributes:
-        ops: The graph. found: of each node the closed call in whose box it lies (`module_boxes.folded`).
+        ops: The graph. found: of each node the closed call in whose box it lies (`module_boxes.fold_nodes`).
         runs: Equal calls that share a box (`repeated_calls.repeats`).
         made: Autograd's sequence number of each node that has one. leaves: of each node that adds to one, the leaf.
         kinds: Of each box what makes it equal to another; a box without one is equal to none.
@@ -63,7 +63,7 @@ class SharedBoxes:
 
 
 def shared_boxes(folding: Folding, *, patterns_beyond: int | None, opened: Collection[int] = ()) -> SharedBoxes:
-    """The boxes of a graph.
+    """Build the boxes of a graph.
 
     Args:
         folding: The graph.
@@ -115,7 +115,7 @@ def _with_patterns(
 
 
 def _leaves_inside(folding: Folding, ids: dict[int, str], instances: Mapping[str, tuple[int, ...]]) -> None:
-    """A leaf that one pattern alone leads to lies in its box."""
+    """Put a leaf that one pattern alone leads to into that pattern's box."""
     over: defaultdict[int, set[str]] = defaultdict(set)
     for start, end in folding.ops.edges:
         if end in folding.leaves and folding.found[end] is None:

@@ -34,14 +34,14 @@ _MOST_CHARACTERS: Final = 34
 
 
 def style() -> str:
-    """The tokens as CSS for both themes; it follows `color-scheme` of the page, or of the viewer."""
+    """Write the tokens as CSS for both themes; it follows `color-scheme` of the page, or of the viewer."""
     light = "".join(f"--bp-{name}:{value[0]};" for name, value in TOKENS.items())
     dark = "".join(f"--bp-{name}:{value[1]};" for name, value in TOKENS.items())
     return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
 
 
 def render(graph: Graph, *, standalone: bool = True) -> str:
-    """The graph as one `<svg>` element.
+    """Render the graph as one `<svg>` element.
 
     Args:
         standalone: Bring the colours of both themes in a `<style>`, a background and a legend; else the page defines
@@ -123,7 +123,7 @@ def _width(box: Box) -> float:
 
 
 def _is_named(box: Box) -> bool:
-    """The label is a name of the program's, not a type of node."""
+    """Return whether the label is a name of the program, not a type of node."""
     return box.kind != "node"
 
 
@@ -186,7 +186,7 @@ def _frame(box: Box, width: float) -> str:
 
 
 def _sign(box: Box) -> str:
-    """A circle for a leaf, a square for what is not; filled where it has a gradient, a corner where it retains it."""
+    """Draw a circle for a leaf, a square for others; filled with a gradient, with a corner if it retains one."""
     if box.kind == "node":
         return f'<circle cx="10" cy="10" r="2.5" {_ink(fill="on" if box.state == "held" else "muted")}/>'
     colour = {"leaf": "leaf", "leaf-no-grad": "freed"}.get(box.kind, "on" if box.state == "held" else "fg")

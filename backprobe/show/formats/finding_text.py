@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.framework.locations import MAX_LINE
 from backprobe.show.first_occurrence import first_seen
 from backprobe.show.plain_text import plain
 from backprobe.show.terminal_style import Ink, columns
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 MAX_LINES = 6
 """Source lines shown of one region."""
 
+MAX_CALLS = 4
+"""Calls shown of those that led to a finding's function."""
+
 
 def finding_lines(record: Record, finding: Finding, ink: Ink) -> list[str]:
-    """The lines of one finding."""
+    """Write the lines of one finding."""
     rule = finding.rule
     head = ink(finding.level, f"{finding.level}[{rule.code}]")
     lines = [f"{head} {ink('strong', rule.name)} ({finding.confidence})"]
     lines += _excerpt(record, finding.location, "-->", ink, finding.level)
+    if called := called_from(finding):
+        lines.append(f"  {ink('quiet', called)}")
     lines += [f"  {line}" for line in plain(finding.message, keep_newlines=True).split("\n")]
     for other in finding.related:
         lines.append(f"  {ink('note', 'note')}: {plain(other.message)}")
@@ -43,6 +49,17 @@ def finding_lines(record: Record, finding: Finding, ink: Ink) -> list[str]:
     return lines
 
 
+def called_from(finding: Finding) -> str:
+    """Write the calls that led to its function, innermost first: "called from a.py:9 in fit, a.py:30"; "" if none."""
+    calls = [frame for stack in finding.stacks if stack.role == "call" for frame in stack.frames[-2::-1]]
+    shown = [
+        f"{plain(frame.path)}:{frame.line}" + ("" if frame.function == "<module>" else f" in {plain(frame.function)}")
+        for frame in calls[:MAX_CALLS]
+    ]
+    more = f" and {len(calls) - MAX_CALLS} more" if len(calls) > MAX_CALLS else ""
+    return f"called from {', '.join(shown)}{more}" if shown else ""
+
+
 def _excerpt(record: Record, place: Location, arrow: str, ink: Ink, role: str) -> Iterator[str]:
     region = place.region
     source = source_of(record, place.path) or [""] * region.start_line
@@ -50,7 +67,7 @@ def _excerpt(record: Record, place: Location, arrow: str, ink: Ink, role: str) -
     yield f"{' ' * margin} {ink('quiet', arrow)} {plain(place.path)}:{region.start_line}:{region.start_col}"
     last = min(region.end_line, region.start_line + MAX_LINES - 1, len(source))
     for number in range(region.start_line, last + 1):
-        text = source[number - 1] or (place.text if number == region.start_line else "")
+        text = (source[number - 1] or (place.text if number == region.start_line else ""))[:MAX_LINE]
         yield f"{ink('quiet', f'{number:>{margin}} |')} {plain(text)}"
         first = region.start_col if number == region.start_line else len(text) - len(text.lstrip()) + 1
         end = region.end_col if number == region.end_line else len(text) + 1
@@ -65,7 +82,7 @@ def _carets(text: str, first: int, end: int, ink: Ink, role: str) -> str:
 
 
 def source_of(record: Record, path: str) -> list[str] | None:
-    """The lines of a file of the record; None if it is not in it."""
+    """Return the lines of a file of the record; None if it is not in it."""
     for row in record.sources:
         if row.path == path and row.text:
             return row.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -93,7 +110,7 @@ def _diff(lines: list[str], edits: list[Edit], ink: Ink) -> Iterator[str]:
 
 
 def changed_lines(lines: list[str], edits: list[Edit]) -> Iterator[tuple[str, str]]:
-    """What edits do to the lines of a file: ("-", a line that goes), ("+", one that comes)."""
+    """Yield what edits do to the lines of a file: ("-", a line that is removed), ("+", one that is added)."""
     changed = edited("\n".join(lines), edits).split("\n")
     for line in unified_diff(lines, changed, n=0, lineterm=""):
         if line[0] in "-+" and not line.startswith(("---", "+++")):

@@ -28,7 +28,7 @@ _EFFECTS: Final[Mapping[str | None, Level]] = {"fail": "error", "warn": "warning
 
 
 def render(runs: Sequence[Reported], *, verdict: str | None = None) -> str:
-    """The annotations of what is not suppressed, one a line, without a newline at the end.
+    """Render the annotations of what is not suppressed, one a line, without a newline at the end.
 
     Args:
         runs: One or more.
@@ -36,10 +36,12 @@ def render(runs: Sequence[Reported], *, verdict: str | None = None) -> str:
     """
     rows: list[tuple[Level, Reported, Finding | None]] = []
     rows.extend((_level(run, None), run, None) for run in runs if run.is_broken)
-    rows.extend((_level(run, one), run, one) for run in runs for one in run.findings if one.suppressed is None)
+    rows.extend(
+        (_level(run, finding), run, finding) for run in runs for finding in run.findings if finding.suppressed is None
+    )
     lines: list[str] = []
     told: Counter[str] = Counter()
-    for level, run, finding in sorted(rows, key=lambda one: LEVELS.index(one[0])):
+    for level, run, finding in sorted(rows, key=lambda row: LEVELS.index(row[0])):
         told[level] += 1
         if told[level] <= MOST:
             lines.append(_of_program(run, level) if finding is None else _annotation(run, finding, level))

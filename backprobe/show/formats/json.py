@@ -25,17 +25,17 @@ SCHEMA: Final = "backprobe.report/1"
 
 
 def render(record: Record, judgement: Judgement, *, script: str) -> str:
-    """The report, indented; numbers that JSON has no word for are strings: "NaN", "Infinity", "-Infinity"."""
+    """Render the report, indented. Numbers that JSON has no word for are strings: "NaN", "Infinity", "-Infinity"."""
     return dumps(report(record, judgement, script=script))
 
 
 def dumps(told: dict[str, Any]) -> str:
-    """A report as text."""
+    """Write a report as text."""
     return json.dumps(told, indent=2, allow_nan=False)
 
 
 def report(record: Record, judgement: Judgement, *, script: str) -> dict[str, Any]:
-    """The same as plain values."""
+    """Build the same report of plain values."""
     with shared_tables(record):
         return _finite(_report(record, judgement, script))
 
@@ -70,7 +70,7 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
 
 
 def _exception(record: Record) -> dict[str, Any] | None:
-    """The exception that ended the program, and the user's statement that raised it."""
+    """Describe the exception that ended the program, and the user's statement that raised it."""
     end = record.end
     raised = None if end is None else next((row for row in record.raised if row.n == end.exception), None)
     if raised is None:
@@ -86,7 +86,7 @@ def _exception(record: Record) -> dict[str, Any] | None:
 
 
 def _check(row: GradientCheck) -> dict[str, Any]:
-    return msgspec.structs.asdict(row) | {"cuts": [msgspec.structs.asdict(one) for one in row.cuts]}
+    return msgspec.structs.asdict(row) | {"cuts": [msgspec.structs.asdict(cut) for cut in row.cuts]}
 
 
 def _tensor(row: TensorRow) -> dict[str, Any]:

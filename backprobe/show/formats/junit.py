@@ -25,7 +25,7 @@ _NO_XML: Final = re.compile("[^\\t\\n\\r\\u0020-\\ud7ff\\ue000-\\ufffd\\U0001000
 
 
 def render(runs: Sequence[Reported], *, fail_on: str = "warning") -> str:
-    """The document.
+    """Render the document.
 
     Args:
         runs: Each becomes a suite.
@@ -58,7 +58,7 @@ def _suite(root: Element, run: Reported, failing: Sequence[str]) -> None:
 
 
 def _broken(case: Element, run: Reported) -> None:
-    """What ended the program, or why nobody judged it."""
+    """Add what ended the program, or why nobody judged it."""
     if run.is_excused:
         SubElement(case, "skipped", message=_clean(run.why))
         return

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from backprobe.rules.framework.manual import Manual
 
 
+_FIXES: Final = {"safe": "offers safe fixes", "unsafe": "offers fixes to review", "manual": "to be fixed by hand"}
+
+
 def render(manual: Manual) -> str:
-    """The whole manual, without a newline at its end."""
+    """Render the whole manual, without a newline at its end."""
     rule = manual.rule
-    facts = f"{rule.severity}, {rule.confidence}; fix: {rule.fix}; since {rule.since}"
+    facts = f"{rule.severity}, {rule.confidence}; {_FIXES[rule.fix]}; since {rule.since}"
     lines = [f"{rule.code} {rule.name}: {manual.headline}", facts, ""]
     for section in manual.sections:
         about = f": {section.about}" if section.about else ""
@@ -21,7 +24,7 @@ def render(manual: Manual) -> str:
 
 
 def markdown(manual: Manual) -> str:
-    """The sections of the manual as Markdown, each under a heading of the third level; programs in fences."""
+    """Write the sections of the manual as Markdown, each under a heading of the third level; programs in fences."""
     parts: list[str] = []
     for section in manual.sections:
         title = f"{section.title}: {section.about}" if section.about else section.title

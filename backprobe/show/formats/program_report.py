@@ -29,7 +29,7 @@ class ProgramError:
     line: int | None = None
 
     @property
-    def told(self) -> str:
+    def to_line(self) -> str:
         """In a line: `ValueError: no such file (model.py:12)`."""
         first = self.message.partition("\n")[0]
         said = f"{self.kind}: {first}" if first else self.kind
@@ -96,24 +96,24 @@ class Reported:
         if self.problem is not None:
             return self.problem
         if self.error is not None:
-            return self.error.told
+            return self.error.to_line
         if self.ended_well:
             return self.missing_calls or "no rule has judged it, or one that the policy names in `fail` was not run"
         return f"the program ended: {self.ending}" + (f", exit code {self.exit_code}" if self.exit_code else "")
 
     def is_known(self, finding: Finding) -> bool:
-        """The baseline has it."""
+        """Return whether the baseline has the finding."""
         return self.known is not None and finding.fingerprint in self.known
 
     def effect(self, finding: Finding) -> Literal["fail", "warn"] | None:
-        """What a finding does to the audit; None: nothing, or there is no audit."""
+        """Return what a finding does to the audit; None if it does nothing, or there is no audit."""
         if self.rules is None or finding.suppressed is not None:
             return None
         return self.rules.effect(found_of(finding), self.known or ())
 
 
-def reported(record: Record, judgement: Judgement, *, script: str) -> Reported:
-    """What a record and its judgement say."""
+def report_program(record: Record, judgement: Judgement, *, script: str) -> Reported:
+    """Report what a record and its judgement say."""
     end = record.end
     return Reported(
         name=script,
@@ -129,7 +129,7 @@ def reported(record: Record, judgement: Judgement, *, script: str) -> Reported:
 
 
 def program_error(record: Record) -> ProgramError | None:
-    """The exception that ended the program; its path is as those of the findings are."""
+    """Return the exception that ended the program. Its path is relative to the same folder as the findings' paths."""
     number = None if record.end is None else record.end.exception
     raised = next((row for row in record.raised if row.n == number), None)
     if raised is None:

@@ -2,7 +2,7 @@
 
 1. A path is relative to `%SRCROOT%`, percent-encoded, and the same in every upload; columns are Unicode code points.
    A program that was sent without the name of a file has no path: its place says so.
-2. Every rule is listed, also the silent ones, so that "clean" is told from "not judged"; only those that found
+2. Every rule is listed, also the silent ones, to distinguish "clean" from "not judged"; only those that found
    something carry their manual.
 3. The fingerprint is ours alone: `primaryLocationLineHash` is left to GitHub's upload action.
 """
@@ -38,7 +38,7 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 
 
 def render(runs: Sequence[Reported], *, name: str) -> str:
-    """The log, indented; numbers that JSON has no word for are text.
+    """Render the log, indented. Numbers that JSON has no word for are text.
 
     Args:
         runs: One or more, of one audit.
@@ -48,7 +48,7 @@ def render(runs: Sequence[Reported], *, name: str) -> str:
 
 
 def log(runs: Sequence[Reported], *, name: str) -> dict[str, Any]:
-    """The same as plain values."""
+    """Build the same log of plain values."""
     results = sorted(
         ((run, finding) for run in runs for finding in run.findings), key=lambda pair: LEVELS.index(pair[1].level)
     )
@@ -68,8 +68,8 @@ def log(runs: Sequence[Reported], *, name: str) -> dict[str, Any]:
         "automationDetails": {"id": f"backprobe/{plain(name)}/"},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The folder that the program was started in."}}},
-        "invocations": [_invocation(one, cut) for one in runs],
-        "results": [_result(one, finding, places) for one, finding in shown],
+        "invocations": [_invocation(run, cut) for run in runs],
+        "results": [_result(owner, finding, places) for owner, finding in shown],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -105,7 +105,7 @@ def _invocation(run: Reported, cut: int) -> dict[str, Any]:
 
 
 def _failure(run: Reported) -> dict[str, Any]:
-    """What ended the program, or why nobody judged it."""
+    """Describe what ended the program, or why nobody judged it."""
     level = "warning" if run.is_excused else "error"
     told: dict[str, Any] = {"level": level, "message": {"text": _message(f"{run.name}: {run.why}")}}
     error = run.error
@@ -144,10 +144,10 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
         told["relatedLocations"] = [
             {
                 "id": at,
-                "message": {"text": _message(one.message)},
-                "physicalLocation": _place(one.location, run.unnamed),
+                "message": {"text": _message(related.message)},
+                "physicalLocation": _place(related.location, run.unnamed),
             }
-            for at, one in enumerate(finding.related, start=1)
+            for at, related in enumerate(finding.related, start=1)
         ]
     told |= _stacks(finding, run.unnamed) | _fixes(finding, run.unnamed)
     if finding.suppressed is not None:
@@ -158,7 +158,7 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
 
 
 def _message(text: str) -> str:
-    """A stranger's text as a message, in which `[text](place)` is a link (SARIF 2.1.0, 3.11.6): here it is none."""
+    """Escape a stranger's text for a message, in which `[text](place)` would be a link (SARIF 2.1.0, 3.11.6)."""
     return plain(text, keep_newlines=True).replace("](", "\\](")
 
 
@@ -192,8 +192,8 @@ def _fixes(finding: Finding, unnamed: str | None) -> dict[str, Any]:
 def _fix(fix: Fix, unnamed: str | None) -> dict[str, Any]:
     changes: dict[str, list[dict[str, Any]]] = {}
     for edit in fix.edits:
-        one = {"deletedRegion": _region(edit.region), "insertedContent": {"text": edit.text}}
-        changes.setdefault(edit.path, []).append(one)
+        replacement = {"deletedRegion": _region(edit.region), "insertedContent": {"text": edit.text}}
+        changes.setdefault(edit.path, []).append(replacement)
     return {
         "description": {"text": _message(fix.title)},
         "artifactChanges": [
@@ -205,7 +205,7 @@ def _fix(fix: Fix, unnamed: str | None) -> dict[str, Any]:
 
 
 def _trial(fix: Fix) -> dict[str, Any]:
-    """What came of the fix when it was tried; nothing where it was not."""
+    """Return the verdict of the fix's trial; empty if it was not tried."""
     trial = fix.trial
     return {} if trial is msgspec.UNSET else {"trial": trial.verdict, "trialWhy": plain(trial.why)}
 

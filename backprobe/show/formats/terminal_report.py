@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.record.record import THINNED
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.amounts import counted, shaped, sized
+from backprobe.show.amounts import count_noun, format_bytes, format_shape
 from backprobe.show.backward_calls import NAMELESS, CallRow, call_rows
 from backprobe.show.check_lines import checks_line
 from backprobe.show.check_table import gradient_check_lines
@@ -22,7 +22,7 @@ from backprobe.show.nan_origins import origin_lines
 from backprobe.show.plain_text import cut_apart, plain
 from backprobe.show.slopes import MOST_APART, slope_text
 from backprobe.show.tensor_table import FLAGS, TensorRow, count_of_tensors, tensor_rows
-from backprobe.show.terminal_style import Ink, columns, padded
+from backprobe.show.terminal_style import Ink, columns, pad_text
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -50,26 +50,35 @@ _HEAD: Final = ("name", "line", "shape", *FLAGS, "grad_fn")
 
 
 def render(
-    record: Record, judgement: Judgement, *, color: bool = False, width: int = 100, tables: bool | None = None
+    record: Record,
+    judgement: Judgement,
+    *,
+    color: bool = False,
+    width: int = 100,
+    tables: bool | None = None,
+    gradients: bool = False,
 ) -> str:
-    """The report, without a newline at its end.
+    """Render the report, without a newline at its end.
 
     Args:
         color: Write ANSI colours. width: columns of the terminal; tables cut their last column to it.
         tables: Show the tensors and the backward calls; None: those of at most `SHORT` lines.
+        gradients: Show each gradient that was checked, not only those that are wrong.
     """
     with shared_tables(record):
-        return _rendered(record, judgement, Ink(color), width, tables=tables)
+        return _render_report(record, judgement, Ink(color), width, tables=tables, gradients=gradients or bool(tables))
 
 
-def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tables: bool | None) -> str:
+def _render_report(
+    record: Record, judgement: Judgement, ink: Ink, width: int, *, tables: bool | None, gradients: bool
+) -> str:
     shown = [finding for finding in judgement.findings if finding.suppressed is None]
     blocks = [[summary(record, judgement), *_incomplete(record, judgement, ink)]]
     if not shown and (line := checks_line(judgement.checks)):
         blocks[0].append(line)
     blocks += [finding_lines(record, finding, ink) for finding in shown]
     blocks.append(origin_lines(record))
-    blocks.append(gradient_check_lines(record, ink, judgement.findings))
+    blocks.append(gradient_check_lines(record, ink, judgement.findings, whole=gradients))
     blocks += [
         [ink("strong", head), *lines]
         for head, lines in (("held graphs", held_lines(record)), ("steps", step_lines(record)))
@@ -77,7 +86,7 @@ def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tab
     ]
     seen = [_tensors(record, ink, width), _calls(record, ink)]
     asked = [block for block in seen if tables or (tables is None and len(block) <= SHORT)]
-    left_out = [f"{block[0]}: {counted(len(block) - 1, 'line')}" for block in seen if block not in asked]
+    left_out = [f"{block[0]}: {count_noun(len(block) - 1, 'line')}" for block in seen if block not in asked]
     blocks += asked
     if left_out:
         blocks.append([f"{', '.join(left_out)}; `--tables` shows them"])
@@ -87,20 +96,21 @@ def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tab
 def summary(record: Record, judgement: Judgement) -> str:
     """One line: what was judged and how many findings there are."""
     hidden = sum(finding.suppressed is not None for finding in judgement.findings)
-    rules = counted(judgement.rules_judged, "rule")
+    rules = count_noun(judgement.rules_judged, "rule")
     if judgement.not_run:
-        rules = f"{judgement.rules_judged} of {counted(judgement.rules_judged + len(judgement.not_run), 'rule')}"
-    calls = counted(len(record.backward_calls), "backward call")
+        rules = f"{judgement.rules_judged} of {count_noun(judgement.rules_judged + len(judgement.not_run), 'rule')}"
+    calls = count_noun(len(record.backward_calls), "backward call")
     looked_at, made = steps_looked_at(record.steps)
-    calls += f", {looked_at:,} of {counted(made, 'step')} looked at (`--every 1` for all)" if looked_at < made else ""
-    tensors, findings = counted(count_of_tensors(record), "tensor"), len(judgement.findings) - hidden
-    line = f"{rules}, {tensors}, {calls}, {counted(findings, 'finding')}"
+    if looked_at < made:
+        calls += f", {looked_at:,} of {count_noun(made, 'step')} recorded (`--every 1` records all)"
+    tensors, findings = count_noun(count_of_tensors(record), "tensor"), len(judgement.findings) - hidden
+    line = f"{rules}, {tensors}, {calls}, {count_noun(findings, 'finding')}"
     line += f" ({hidden} suppressed)" if hidden else ""
     code = None if record.end is None else record.end.exit_code
     line += f", the program's exit code is {code}" if code else ""
     for what, said in ((FOLLOWED, "in records of their own"), (CHILDREN, "not looked at")):
         children = next((cap.seen for cap in record.truncations if cap.what == what), 0)
-        line += f", {counted(children, 'child process', 'child processes')} {said}" if children else ""
+        line += f", {count_noun(children, 'child process', 'child processes')} {said}" if children else ""
     return line + (", record incomplete" if _is_incomplete(record) else "")
 
 
@@ -128,12 +138,12 @@ def _tensors(record: Record, ink: Ink, width: int) -> list[str]:
         else:
             lines += [text.rstrip(), f"      gradient {ink('quiet', gradient)}"]
     if len(rows) > MAX_TENSORS:
-        lines.append(f"  ... and {counted(len(rows) - MAX_TENSORS, 'more name')}: `--format json` has them all")
+        lines.append(f"  ... and {count_noun(len(rows) - MAX_TENSORS, 'more name')}: `--format json` has them all")
     return lines
 
 
 def _line(cells: Sequence[str], wide: Sequence[int]) -> str:
-    return "  ".join(padded(cell, size) for cell, size in zip(cells, wide, strict=True))
+    return "  ".join(pad_text(cell, size) for cell, size in zip(cells, wide, strict=True))
 
 
 def _cells(row: TensorRow, name: str, path: str) -> tuple[str, ...]:
@@ -142,11 +152,11 @@ def _cells(row: TensorRow, name: str, path: str) -> tuple[str, ...]:
     if path:
         line = f"{path}:{line}"
     flags = (str(getattr(row, flag)) for flag in FLAGS)
-    return (name, line, shaped(row.shape), *flags, plain(row.grad_fn or "None"))
+    return (name, line, format_shape(row.shape), *flags, plain(row.grad_fn or "None"))
 
 
 def gradient_text(row: TensorRow) -> str:
-    """What `.grad` holds, or `None` with the reason."""
+    """Write what `.grad` holds, or `None` with the reason."""
     if row.gradient is not None:
         return plain(row.gradient)
     said = f"None: {plain(row.why.text)}" if row.why is not None else "None"
@@ -171,7 +181,7 @@ def _calls(record: Record, ink: Ink) -> list[str]:
         lines += _call_lines(group)
     if len(groups) > MAX_CALLS:
         rest = sum(len(group) for group in groups[MAX_CALLS:])
-        lines.append(f"  ... and {counted(rest, 'more call')}: `--format json` has them all")
+        lines.append(f"  ... and {count_noun(rest, 'more call')}: `--format json` has them all")
     return lines
 
 
@@ -181,33 +191,37 @@ def _alike(row: CallRow) -> tuple[object, ...]:
 
 
 def _place(row: CallRow) -> tuple[object, ...]:
-    """What the calls of one statement share, whatever they ran and freed."""
+    """Return what the calls of one statement share, whatever they ran and freed."""
     flags = (row.retain_graph, row.retain_graph_given, row.create_graph, row.outcome, row.truncated)
     return (row.path, row.line, row.entry, row.roots, *flags)
 
 
 def _call_lines(group: Sequence[CallRow]) -> list[str]:
     row = group[0]
-    number = _numbers(sorted(one.number for one in group))
+    number = _shorten_numbers(sorted(call.number for call in group))
     place = "line ?" if row.line is None else f"line {row.line}"
     retain = "given" if row.retain_graph_given is not None else "default"
     flags = f"retain_graph={row.retain_graph} ({retain}), create_graph={row.create_graph}"
     ended = {"raised": "  raised an exception", "running": "  did not return"}.get(row.outcome, "")
-    freed = f"ran {row.nodes_run:,} of {counted(row.nodes_met, 'node')}, freed {row.nodes_freed:,} of them"
-    saved = f"{sized(row.freed_bytes)} of {sized(row.held_bytes)} saved; still held: {sized(row.kept_bytes)}"
+    freed = f"ran {row.nodes_run:,} of {count_noun(row.nodes_met, 'node')}, freed {row.nodes_freed:,} of them"
+    saved = f"{format_bytes(row.freed_bytes)} of {format_bytes(row.held_bytes)} saved"
+    saved += f"; still held: {format_bytes(row.kept_bytes)}"
     if row.truncated:
         freed = "at least: " + freed
-    if len({_alike(one) for one in group}) > 1:
-        told = ("at least: " if row.truncated else "") + slope_text(sorted(group, key=lambda one: one.number))
-        return [f"  {number}  {place}  {row.entry}{_from(row)}  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
+    if len({_alike(call) for call in group}) > 1:
+        told = ("at least: " if row.truncated else "") + slope_text(sorted(group, key=lambda call: call.number))
+        return [
+            f"  {number}  {place}  {row.entry}{_describe_roots(row)}  {flags}{ended}",
+            f"  {' ' * len(number)}  {told}",
+        ]
     each = "each " if len(group) > 1 else ""
     told = (
         f"{each}{freed}; freed {saved}" if row.nodes_met else "the graph was not walked: nothing is said of its nodes"
     )
-    return [f"  {number}  {place}  {row.entry}{_from(row)}  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
+    return [f"  {number}  {place}  {row.entry}{_describe_roots(row)}  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
 
 
-def _numbers(numbers: Sequence[int]) -> str:
+def _shorten_numbers(numbers: Sequence[int]) -> str:
     """`3`, `3-5` for neighbours, `1, 3 ... 19` for calls that alternate with others."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) == 1:
@@ -217,13 +231,13 @@ def _numbers(numbers: Sequence[int]) -> str:
     return f"{first}, {last}" if len(numbers) == 2 else f"{first}, {numbers[1]} ... {last}"
 
 
-def _from(row: CallRow) -> str:
-    """The roots that have names; of a value without one the line says all that is known."""
-    named = [plain(one) for one in row.roots if one != NAMELESS]
+def _describe_roots(row: CallRow) -> str:
+    """Name the roots that have names. The line says all that is known of a value without one."""
+    named = [plain(root) for root in row.roots if root != NAMELESS]
     more = len(row.roots) - len(named)
     if not named:
         return ""
-    return f" from `{', '.join(named)}`" + (f" and {counted(more, 'value')} without a name" if more else "")
+    return f" from `{', '.join(named)}`" + (f" and {count_noun(more, 'value')} without a name" if more else "")
 
 
 def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:
@@ -235,7 +249,7 @@ def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:
             lines.append(f"{ink('note', 'sampled')}: {_SAMPLED[cap.what]}")
             continue
         if cap.what == CHILDREN:
-            ran = counted(cap.seen, "child process", "child processes")
+            ran = count_noun(cap.seen, "child process", "child processes")
             lines.append(f"{ink('warning', 'not looked at')}: {ran} of the program: {plain(cap.why)}")
             continue
         if cap.what in {*THINNED, FOLLOWED}:
@@ -246,6 +260,6 @@ def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:
         said = f"{plain(cap.what)}: {plain(cap.why)}"
         lines.append(f"{ink('warning', 'incomplete')}: {said}" + (f" (limit {cap.limit:,})" if cap.limit else ""))
     if record.end is not None and record.end.own_errors:
-        own = counted(record.end.own_errors, "error")
+        own = count_noun(record.end.own_errors, "error")
         lines.append(f"{ink('warning', 'incomplete')}: {own} of Backprobe's own: {plain(record.end.own_error or '')}")
     return lines

@@ -32,7 +32,7 @@ def answers(record: Record, findings: Sequence[Finding]) -> tuple[dict[str, Any]
     levels = _levels(findings)
     told: dict[str, Any] = {"series?points=500": _series(record), "retention": {"items": _retention(record)}}
     first: int | None = None
-    for call in _chosen(walked, findings):
+    for call in _choose_graphs(walked, findings):
         view = folded_view(record, call, levels, BOXES)
         told[f"graph?root=call:{call}&max={BOXES}"] = view
         if first is None or not view["hidden"]:
@@ -40,10 +40,10 @@ def answers(record: Record, findings: Sequence[Finding]) -> tuple[dict[str, Any]
     return told, first
 
 
-def _chosen(walked: Sequence[int], findings: Sequence[Finding]) -> list[int]:
+def _choose_graphs(walked: Sequence[int], findings: Sequence[Finding]) -> list[int]:
     if len(walked) <= MOST_GRAPHS:
         return list(walked)
-    noted = {one.evidence.get("backward_call") for one in findings}
+    noted = {finding.evidence.get("backward_call") for finding in findings}
     kept = [call for call in walked if call in noted][: MOST_GRAPHS // 2]
     left = MOST_GRAPHS - len(kept)
     spread = {walked[round(at * (len(walked) - 1) / (left - 1))] for at in range(left)}
@@ -52,10 +52,10 @@ def _chosen(walked: Sequence[int], findings: Sequence[Finding]) -> list[int]:
 
 def _levels(findings: Sequence[Finding]) -> dict[int, dict[str, int]]:
     found: defaultdict[int, dict[str, int]] = defaultdict(dict)
-    for one in findings:
-        tensor = one.evidence.get("tensor")
-        if isinstance(tensor, int) and one.suppressed is None:
-            found[tensor][one.level] = found[tensor].get(one.level, 0) + 1
+    for finding in findings:
+        tensor = finding.evidence.get("tensor")
+        if isinstance(tensor, int) and finding.suppressed is None:
+            found[tensor][finding.level] = found[tensor].get(finding.level, 0) + 1
     return found
 
 

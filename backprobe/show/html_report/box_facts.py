@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def leaves_of(record: Record, tensors: Iterable[int | None]) -> dict[int, Leaf]:
-    """The leaves among some nodes, by tensor; None: a node that adds to none."""
+    """Find the leaves among some nodes, by tensor. None in `tensors`: a node that adds to none."""
     index = lookup(record)
     found: dict[int, Leaf] = {}
     for tensor in tensors:

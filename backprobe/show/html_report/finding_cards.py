@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from msgspec import UNSET
 
 from backprobe.severity import LEVELS
-from backprobe.show.amounts import counted
+from backprobe.show.amounts import count_noun
 from backprobe.show.first_occurrence import first_seen
-from backprobe.show.formats.finding_text import changed_lines, source_of
+from backprobe.show.formats.finding_text import called_from, changed_lines, source_of
 from backprobe.show.html_report.markup import Html, name, prose, tag, text
 from backprobe.show.html_report.panes import pane
 from backprobe.show.plain_text import cut
@@ -28,26 +28,27 @@ MOST_CHANGES: Final = 60
 """Lines of one fix."""
 
 MOST_TOUCHED: Final = 4000
-"""Lines of a file beyond which a fix is told, not drawn: a diff is quadratic at worst."""
+"""Beyond this number of lines of a file a fix is described, not drawn: a diff is quadratic at worst."""
 
 
 def findings_pane(record: Record, findings: Sequence[Finding], steps: int, judged: int) -> Html:
-    """The findings, the worst first as they come."""
+    """Write the findings, the worst first as they come."""
     if not findings:
-        said = f"{counted(count_of_tensors(record), 'tensor')} captured, {counted(judged, 'rule')} judged."
+        said = f"{count_noun(count_of_tensors(record), 'tensor')} captured, {count_noun(judged, 'rule')} judged."
         calm = tag("div", tag("p", tag("strong", "No findings."), " ", said), class_="inner calm")
         return pane("findings", "Findings", "", calm)
-    shown = [_finding(record, one, steps) for one in findings[:MOST_FINDINGS]]
-    levels = Counter(one.level for one in findings)
-    total = ", ".join(counted(levels[level], level) for level in LEVELS if levels[level])
+    shown = [_finding(record, finding, steps) for finding in findings[:MOST_FINDINGS]]
+    levels = Counter(finding.level for finding in findings)
+    total = ", ".join(count_noun(levels[level], level) for level in LEVELS if levels[level])
     more = len(findings) - len(shown)
-    left = tag("p", f"{counted(more, 'more finding')}: `--format json` has all.", class_="said-below") if more else None
+    hidden = f"{count_noun(more, 'more finding')}: `--format json` has all."
+    left = tag("p", hidden, class_="said-below") if more else None
     return pane("findings", "Findings", total, tag("ul", *shown, class_="findings holds", tabindex="0"), left)
 
 
-def _finding(record: Record, one: Finding, steps: int) -> Html:
-    place, tensor = one.location, one.evidence.get("tensor")
-    seen = first_seen(one, steps)
+def _finding(record: Record, finding: Finding, steps: int) -> Html:
+    place, tensor = finding.location, finding.evidence.get("tensor")
+    seen, called = first_seen(finding, steps), called_from(finding)
     related = [
         tag(
             "li",
@@ -55,16 +56,16 @@ def _finding(record: Record, one: Finding, steps: int) -> Html:
             ": ",
             prose(step.message),
         )
-        for step in one.related
+        for step in finding.related
     ]
     return tag(
         "li",
         tag(
             "div",
-            tag("h3", name(one.rule.name)),
-            tag("span", one.level, class_="badge"),
-            tag("span", one.confidence, class_="badge"),
-            tag("span", one.rule.code, class_="mono"),
+            tag("h3", name(finding.rule.name)),
+            tag("span", finding.level, class_="badge"),
+            tag("span", finding.confidence, class_="badge"),
+            tag("span", finding.rule.code, class_="mono"),
             class_="name",
         ),
         tag(
@@ -74,11 +75,12 @@ def _finding(record: Record, one: Finding, steps: int) -> Html:
             class_="at mono",
             href=f"#L{place.region.start_line}",
         ),
+        tag("p", text(cut(called, 400)), class_="seen") if called else None,
         tag("p", seen, class_="seen") if seen else None,
-        *(tag("p", prose(line), class_="why") for line in one.message.split("\n") if line.strip()),
+        *(tag("p", prose(line), class_="why") for line in finding.message.split("\n") if line.strip()),
         tag("ul", *related, class_="related") if related else None,
-        *(_fix(record, fix) for fix in one.fixes),
-        class_=one.level,
+        *(_fix(record, fix) for fix in finding.fixes),
+        class_=finding.level,
         data_line=place.region.start_line,
         data_with_t=tensor if isinstance(tensor, int) else None,
     )

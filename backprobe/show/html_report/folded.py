@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.show.amounts import sized
+from backprobe.show.amounts import format_bytes
 from backprobe.show.drawing.box_badges import gradient_of, parameters_of, pattern_words
 from backprobe.show.drawing.graph import boxes_of
-from backprobe.show.drawing.module_boxes import Ops, boxes, deepest, fitting, folded, from_the_root
-from backprobe.show.drawing.repeated_calls import masked, repeats
+from backprobe.show.drawing.module_boxes import Ops, boxes, deepest, fitting, fold_nodes, from_the_root
+from backprobe.show.drawing.repeated_calls import mask_chain, repeats
 from backprobe.show.drawing.repeated_patterns import MOST_BOXES
 from backprobe.show.drawing.shared_boxes import Folding, SharedBoxes, shared_boxes
 from backprobe.show.html_report.box_facts import leaves_of, norms_of
@@ -53,13 +53,13 @@ class _Part:
         return "held" if row.freed_by is None and row.died is None else "freed"
 
     def tensor(self, node: int) -> int | None:
-        """The leaf that it adds to, or the first tensor that it made."""
+        """Return the leaf that a node adds to, or the first tensor that it made."""
         row = self.nodes[node]
         return self.made.get(node) if row.variable is None else row.variable
 
 
 def folded_view(record: Record, call: int, levels: Levels, most: int) -> dict[str, Any]:
-    """The graph of a backward call in at most `most` boxes; the others are counted in `hidden`.
+    """Build the graph of a backward call with at most `most` boxes; the others are counted in `hidden`.
 
     Args:
         record: The record.
@@ -68,16 +68,16 @@ def folded_view(record: Record, call: int, levels: Levels, most: int) -> dict[st
         most: Boxes at most.
     """
     part = _part(record, call, levels)
-    depth = fitting(part.ops, most, count=lambda found: boxes(found) - _spared(_runs(part, found))) or 0
-    found = folded(part.ops, depth)
-    shared = _shared(part, found)
+    depth = fitting(part.ops, most, count=lambda found: boxes(found) - _count_spared_calls(_runs(part, found))) or 0
+    found = fold_nodes(part.ops, depth)
+    shared = _find_shared_boxes(part, found)
     order = from_the_root(part.ops, [node for node in part.nodes if part.tensor(node) in part.roots])
     groups: dict[str, list[int]] = {}
     for node in order:
         groups.setdefault(shared.ids[node], []).append(node)
     kept = dict(list(groups.items())[:most])
     hidden = sum(len(nodes) for name, nodes in groups.items() if name not in kept)
-    shown, edges = _drawn(part, kept, shared)
+    shown, edges = _draw_boxes(part, kept, shared)
     return {
         "boxes": shown,
         "edges": edges,
@@ -122,18 +122,18 @@ def _part(record: Record, call: int, levels: Levels) -> _Part:
     )
 
 
-def _spared(runs: Sequence[Sequence[int]]) -> int:
+def _count_spared_calls(runs: Sequence[Sequence[int]]) -> int:
     return sum(len(run) - 1 for run in runs)
 
 
 def _runs(part: _Part, found: Mapping[int, int | None]) -> tuple[tuple[int, ...], ...]:
-    inside = _inside(found)
+    inside = _group_by_call(found)
     kinds = {call: _kind(part, call, nodes) for call, nodes in inside.items()}
     made = {node: row.seq for node, row in part.nodes.items() if row.seq is not None}
-    return repeats(part.ops, found, made, kinds, _noted(part, inside))
+    return repeats(part.ops, found, made, kinds, _find_noted_calls(part, inside))
 
 
-def _inside(found: Mapping[int, int | None]) -> Mapping[int, list[int]]:
+def _group_by_call(found: Mapping[int, int | None]) -> Mapping[int, list[int]]:
     inside: defaultdict[int, list[int]] = defaultdict(list)
     for node, call in found.items():
         if call is not None:
@@ -141,19 +141,19 @@ def _inside(found: Mapping[int, int | None]) -> Mapping[int, list[int]]:
     return inside
 
 
-def _noted(part: _Part, inside: Mapping[int, Sequence[int]]) -> set[int]:
+def _find_noted_calls(part: _Part, inside: Mapping[int, Sequence[int]]) -> set[int]:
     return {call for call, nodes in inside.items() if any(part.tensor(node) in part.levels for node in nodes)}
 
 
 def _kind(part: _Part, call: int, nodes: Sequence[int]) -> tuple[Any, ...]:
     ops = Counter((part.nodes[node].type, part.state(node)) for node in nodes)
     has_root = any(part.tensor(node) in part.roots for node in nodes if part.nodes[node].variable is None)
-    return masked(part.calls[call].chain), tuple(sorted(ops.items())), has_root
+    return mask_chain(part.calls[call].chain), tuple(sorted(ops.items())), has_root
 
 
-def _shared(part: _Part, found: Mapping[int, int | None]) -> SharedBoxes:
-    inside = _inside(found)
-    noted = _noted(part, inside)
+def _find_shared_boxes(part: _Part, found: Mapping[int, int | None]) -> SharedBoxes:
+    inside = _group_by_call(found)
+    noted = _find_noted_calls(part, inside)
     kinds: dict[tuple[str, int], Any] = {
         ("call", call): _kind(part, call, nodes) for call, nodes in inside.items() if call not in noted
     }
@@ -172,7 +172,7 @@ def _shared(part: _Part, found: Mapping[int, int | None]) -> SharedBoxes:
     return shared_boxes(folding, patterns_beyond=MOST_BOXES)
 
 
-def _drawn(
+def _draw_boxes(
     part: _Part, kept: Mapping[str, list[int]], shared: SharedBoxes
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     closed = shared.calls.keys() | shared.instances.keys()
@@ -183,7 +183,7 @@ def _drawn(
     shown: list[dict[str, Any]] = []
     for name, nodes in kept.items():
         if name in closed:
-            box = _closed(part, name, nodes, shared)
+            box = _build_closed_box(part, name, nodes, shared)
         else:
             box = _single(part, asdict(known.pop(name)), nodes[0])
         shown.append(box)
@@ -192,12 +192,17 @@ def _drawn(
     shown += [_single(part, asdict(box), None) for box in fresh.values()]
     pairs = Counter((ids[a], ids[b]) for a, b in part.ops.edges if a in ids and b in ids and ids[a] != ids[b])
     edges = [{"start": a, "end": b, "wanted": True, "count": count} for (a, b), count in pairs.items()]
-    edges += [{"start": one.start, "end": one.end, "wanted": False, "count": 1} for one in arrows if one.end in fresh]
+    edges += [
+        {"start": arrow.start, "end": arrow.end, "wanted": False, "count": 1} for arrow in arrows if arrow.end in fresh
+    ]
     return shown, edges
 
 
 def _is_of(part: _Part, tensor: int) -> bool:
-    """A leaf without gradient that a node of this call saved, or that was first seen since the call before."""
+    """Return whether a leaf without gradient belongs to this call.
+
+    A node of the call saved it, or it was first seen since the call before.
+    """
     index = lookup(part.record)
     if any(saved.tensor == tensor for node in part.nodes for saved in index.saved_of[node]):
         return True
@@ -224,13 +229,13 @@ def _single(part: _Part, box: dict[str, Any], node: int | None) -> dict[str, Any
     }
 
 
-def _closed(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) -> dict[str, Any]:
+def _build_closed_box(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) -> dict[str, Any]:
     states = Counter(part.state(node) for node in nodes)
     held = sum(part.nodes[node].saved_bytes for node in nodes if part.state(node) == "held")
     findings: Counter[str] = Counter()
     for tensor in {part.tensor(node) for node in nodes} - {None}:
         findings.update(part.levels.get(tensor or 0, {}))
-    said = f"{len(nodes):,} nodes" + (f", {sized(held)} held" if held else "")
+    said = f"{len(nodes):,} nodes" + (f", {format_bytes(held)} held" if held else "")
     words = _words(part, name, nodes, shared)
     leaves = leaves_of(part.record, (part.nodes[node].variable for node in nodes))
     parameters, more = parameters_of(leaves, leaves.keys(), is_folded=words["times"] > 1)
@@ -250,14 +255,14 @@ def _closed(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) -
         "noted": [],
         "findings": dict(findings),
         "gradient": _gradient(part, nodes),
-        "parameters": [asdict(one) for one in parameters],
+        "parameters": [asdict(parameter) for parameter in parameters],
         "more_parameters": more,
         "parameter_count": len(leaves),
     }
 
 
 def _words(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) -> dict[str, Any]:
-    """What the box is called; nothing of it opens, so the first of several is named alone."""
+    """Name the box. Nothing of it opens, so the first of several is named alone."""
     if name in shared.instances:
         instances = shared.instances[name]
         first = [node for node in nodes if shared.instance_of.get(node) == instances[0]]
@@ -269,7 +274,7 @@ def _words(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) ->
     row = part.calls[calls[0]]
     cls = next((module.cls for module in part.record.modules if module.module == row.module), "module")
     several = len(calls) > 1
-    label = masked(row.chain) if several else row.chain
+    label = mask_chain(row.chain) if several else row.chain
     return {
         "kind": "fold" if several else "call",
         "label": label,

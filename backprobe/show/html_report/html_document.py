@@ -14,7 +14,7 @@ from backprobe.show.formats.terminal_report import summary
 from backprobe.show.html_report.answers import answers
 from backprobe.show.html_report.assets import assets
 from backprobe.show.html_report.finding_cards import findings_pane
-from backprobe.show.html_report.markup import Html, name, prose, tag, trusted
+from backprobe.show.html_report.markup import Html, name, prose, tag, trust_text
 from backprobe.show.html_report.panes import calls_pane, held_twin, pane, source_pane, tensors_pane
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def render(record: Record, judgement: Judgement, *, script: str) -> str:
-    """The report as one HTML document.
+    """Render the report as one HTML document.
 
     Args:
         record: The record.
@@ -34,10 +34,10 @@ def render(record: Record, judgement: Judgement, *, script: str) -> str:
         AssetsMissing: scripts and styles were not built.
     """
     with shared_tables(record):
-        return _rendered(record, judgement, script)
+        return _render_document(record, judgement, script)
 
 
-def _rendered(record: Record, judgement: Judgement, script: str) -> str:
+def _render_document(record: Record, judgement: Judgement, script: str) -> str:
     built = assets()
     told, first = answers(record, judgement.findings)
     # `<` as an escape: nothing in a name can end the element
@@ -53,7 +53,7 @@ def _rendered(record: Record, judgement: Judgement, script: str) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{script} - Backprobe"),
-        tag("style", trusted(built.style)),
+        tag("style", trust_text(built.style)),
     )
     body = tag(
         "body",
@@ -65,14 +65,14 @@ def _rendered(record: Record, judgement: Judgement, script: str) -> str:
             tag("div", tag("span", f"Written by Backprobe {_version()}; it asks for nothing."), class_="wide"),
             class_="foot",
         ),
-        tag("script", trusted(data), type="application/json", id="in-file"),
-        tag("script", trusted(built.script)),
+        tag("script", trust_text(data), type="application/json", id="in-file"),
+        tag("script", trust_text(built.script)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}"
 
 
 def _main(record: Record, judgement: Judgement, script: str, first: int | None) -> list[Html]:
-    shown = [one for one in judgement.findings if one.suppressed is None]
+    shown = [finding for finding in judgement.findings if finding.suppressed is None]
     _looked_at, made = steps_looked_at(record.steps)
     head = tag(
         "section",
@@ -90,7 +90,7 @@ def _main(record: Record, judgement: Judgement, script: str, first: int | None) 
         "div",
         findings_pane(record, shown, made, judgement.rules_judged),
         source_pane(record, shown),
-        _held(record),
+        _held_graphs_island(record),
         class_="column",
     )
     right = tag("div", *_islands(record, first), class_="column")
@@ -98,10 +98,10 @@ def _main(record: Record, judgement: Judgement, script: str, first: int | None) 
     return [head, tag("div", left, right, wide, class_="run")]
 
 
-def _held(record: Record) -> Html:
+def _held_graphs_island(record: Record) -> Html:
     island = tag("div", data_island="held", data_base="", data_twin="held-twin")
     twin = tag("div", held_twin(record), class_="inner", id="held-twin")
-    return pane("held", "Memory of the graph", "what was still held after each backward call", island, twin)
+    return pane("held", "Saved tensors in memory", "what was still held after each backward call", island, twin)
 
 
 def _islands(record: Record, first: int | None) -> list[Html]:

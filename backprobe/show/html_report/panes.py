@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.show.amounts import counted, shaped, sized
+from backprobe.show.amounts import count_noun, format_bytes, format_shape
 from backprobe.show.backward_calls import call_rows
 from backprobe.show.held_graphs import held_lines, step_lines
-from backprobe.show.html_report.markup import Html, joined, name, prose, tag, text
+from backprobe.show.html_report.markup import Html, join_parts, name, prose, tag, text
 from backprobe.show.plain_text import cut
 from backprobe.show.tensor_table import tensor_rows
 
@@ -27,14 +27,14 @@ MOST_NAMES: Final = 6
 
 
 def pane(key: str, title: str, summary: str, *parts: str | None, hidden: bool = False) -> Html:
-    """A section with its head."""
+    """Build a section with its head."""
     head = tag("header", tag("h2", title, id=f"{key}-title"), tag("span", summary, class_="sum") if summary else None)
     return tag("section", head, *parts, class_="pane", id=key, aria_labelledby=f"{key}-title", hidden=hidden)
 
 
 def source_pane(record: Record, findings: Sequence[Finding]) -> Html:
-    """The file that was started, with the names that each line bound and the findings on it."""
-    found = _started(record)
+    """Write the file that was started, with the names that each line bound and the findings on it."""
+    found = _find_started_source(record)
     if found is None:
         return pane(
             "source", "Source", "", tag("div", tag("p", "The source is not in the record."), class_="inner calm")
@@ -42,7 +42,9 @@ def source_pane(record: Record, findings: Sequence[Finding]) -> Html:
     lines = found.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     notes = _notes(record, found, findings)
     levels = {
-        one.location.region.start_line: one.level for one in reversed(findings) if one.location.path == found.path
+        finding.location.region.start_line: finding.level
+        for finding in reversed(findings)
+        if finding.location.path == found.path
     }
     shown = [
         tag(
@@ -61,7 +63,7 @@ def source_pane(record: Record, findings: Sequence[Finding]) -> Html:
     return pane("source", "Source", found.path, listed, tag("p", more, class_="skipped") if more else None)
 
 
-def _started(record: Record) -> Source | None:
+def _find_started_source(record: Record) -> Source | None:
     kept = [row for row in record.sources if row.text]
     return next((row for row in kept if row.rewritten), kept[0] if kept else None)
 
@@ -69,10 +71,10 @@ def _started(record: Record) -> Source | None:
 def _notes(record: Record, found: Source, findings: Sequence[Finding]) -> dict[int, list[Html]]:
     index = lookup(record)
     notes: defaultdict[int, list[Html]] = defaultdict(list)
-    for one in findings:
-        if one.location.path == found.path:
-            rule = f"{one.rule.code} {one.rule.name}"
-            notes[one.location.region.start_line].append(tag("li", text(rule), class_="finding"))
+    for finding in findings:
+        if finding.location.path == found.path:
+            rule = f"{finding.rule.code} {finding.rule.name}"
+            notes[finding.location.region.start_line].append(tag("li", text(rule), class_="finding"))
     last: dict[tuple[int, str], int] = {}
     times: Counter[tuple[int, str]] = Counter()
     for row in record.bindings:
@@ -88,7 +90,7 @@ def _notes(record: Record, found: Source, findings: Sequence[Finding]) -> dict[i
         kind = "leaf" if history[-1].is_leaf else "not leaf"
         grad = {"present": "has a gradient", "none": "grad None"}.get(history[-1].grad, "")
         facts = ", ".join(filter(None, (kind, "" if history[-1].requires_grad else "requires no grad", grad)))
-        shape = shaped(index.tensors[tensor].shape)
+        shape = format_shape(index.tensors[tensor].shape)
         notes[line].append(
             tag(
                 "li",
@@ -105,7 +107,7 @@ def _notes(record: Record, found: Source, findings: Sequence[Finding]) -> dict[i
 
 
 def tensors_pane(record: Record) -> Html:
-    """The named tensors with their last state; those without a gradient that was wanted come first."""
+    """Write the named tensors with their last state; those without a gradient that was wanted come first."""
     rows = tensor_rows(record)
     if not rows:
         return pane(
@@ -119,7 +121,7 @@ def tensors_pane(record: Record) -> Html:
                 "th", name(row.name + (f" \u00d7{row.times}" if row.times > 1 else "")), scope="row", class_="mono cut"
             ),
             tag("td", row.line, class_="number", data_label="line"),
-            tag("td", shaped(row.shape), class_="mono tight", data_label="shape"),
+            tag("td", format_shape(row.shape), class_="mono tight", data_label="shape"),
             tag("td", str(row.is_leaf), data_label="is_leaf"),
             tag("td", str(row.requires_grad), data_label="requires_grad"),
             tag("td", name(row.grad_fn or "None"), class_="mono", data_label="grad_fn"),
@@ -143,11 +145,11 @@ def _gradient(gradient: str | None, why: str, arrived: str | None) -> Html:
     if gradient:
         return tag("span", text(cut(gradient, 160)), class_="mono")
     came = f"; what arrived: {cut(arrived, 120)}" if arrived else ""
-    return joined(("None", tag("span", text(cut(why, 400) + came), class_="under") if why else None))
+    return join_parts(("None", tag("span", text(cut(why, 400) + came), class_="under") if why else None))
 
 
 def calls_pane(record: Record) -> Html:
-    """The backward calls: flags, what they ran and freed."""
+    """Write the backward calls: flags, what they ran and freed."""
     rows = call_rows(record)
     if not rows:
         said = "Neither backward() nor autograd.grad() was called."
@@ -162,8 +164,8 @@ def calls_pane(record: Record) -> Html:
             tag("td", str(row.retain_graph), data_label="retain_graph"),
             tag("td", str(row.create_graph), data_label="create_graph"),
             tag("td", f"{row.nodes_run} of {row.nodes_met}", class_="number", data_label="nodes run"),
-            tag("td", sized(row.freed_bytes), class_="number", data_label="freed"),
-            tag("td", sized(row.kept_bytes), class_="number", data_label="still held"),
+            tag("td", format_bytes(row.freed_bytes), class_="number", data_label="freed"),
+            tag("td", format_bytes(row.kept_bytes), class_="number", data_label="still held"),
             tag("td", text(row.outcome), class_="ending"),
             id=f"call-{row.number - 1}",
             data_call=row.number - 1,
@@ -171,14 +173,14 @@ def calls_pane(record: Record) -> Html:
         )
         for row in rows[:MOST_CALLS]
     ]
-    total = f"the first {MOST_CALLS} of {len(rows):,}" if len(rows) > MOST_CALLS else counted(len(rows), "call")
+    total = f"the first {MOST_CALLS} of {len(rows):,}" if len(rows) > MOST_CALLS else count_noun(len(rows), "call")
     return pane(
         "backward-calls", "Backward calls", total, _table(head, body, "Table of backward calls", "calls stacks")
     )
 
 
 def held_twin(record: Record) -> Html:
-    """What outlives its step and which steps went wrong, as the command line says it."""
+    """Write what outlives its step and which steps went wrong, in the words of the command line."""
     lines = [*held_lines(record), *step_lines(record)]
     if not lines:
         return tag("p", "Nothing of a graph grew or was still held by a name that was searched for.", class_="calm")
@@ -186,6 +188,6 @@ def held_twin(record: Record) -> Html:
 
 
 def _table(head: Iterable[str], body: Iterable[Html], label: str, kind: str | None = None) -> Html:
-    top = tag("thead", tag("tr", *(tag("th", one, scope="col") for one in head)))
+    top = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head)))
     table = tag("table", top, tag("tbody", *body), class_=kind)
     return tag("div", table, class_="scroll holds", tabindex="0", role="region", aria_label=label)

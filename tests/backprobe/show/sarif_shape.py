@@ -10,7 +10,7 @@ TEXT = {"type": "string"}
 COUNT = {"type": "integer", "minimum": 1}
 
 
-def closed(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+def closed_object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties | {"properties": {"type": "object"}},
@@ -24,22 +24,24 @@ def some(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
 
 
 LEVEL = {"enum": ["none", "note", "warning", "error"]}
-MESSAGE = closed(("text",), text=TEXT)
-ARTIFACT = closed((), uri={"type": "string", "pattern": r"^[A-Za-z0-9._~/%:!$&'()*+,;=@-]+$"}, uriBaseId=TEXT)
-REGION = closed(
-    ("startLine",), startLine=COUNT, startColumn=COUNT, endLine=COUNT, endColumn=COUNT, snippet=closed(("text",), text=TEXT)
+MESSAGE = closed_object(("text",), text=TEXT)
+ARTIFACT = closed_object((), uri={"type": "string", "pattern": r"^[A-Za-z0-9._~/%:!$&'()*+,;=@-]+$"}, uriBaseId=TEXT)
+REGION = closed_object(
+    ("startLine",), startLine=COUNT, startColumn=COUNT, endLine=COUNT, endColumn=COUNT, snippet=closed_object(("text",), text=TEXT)
 )  # fmt: skip
-PHYSICAL = closed(("artifactLocation",), artifactLocation=ARTIFACT, region=REGION)
-LOCATION = closed(
+PHYSICAL = closed_object(("artifactLocation",), artifactLocation=ARTIFACT, region=REGION)
+LOCATION = closed_object(
     (),
     id={"type": "integer", "minimum": -1},
     message=MESSAGE,
     physicalLocation=PHYSICAL,
-    logicalLocations=some(closed((), fullyQualifiedName=TEXT)),
+    logicalLocations=some(closed_object((), fullyQualifiedName=TEXT)),
 )
-REPLACEMENT = closed(("deletedRegion",), deletedRegion=REGION, insertedContent=closed((), text=TEXT))
-CHANGE = closed(("artifactLocation", "replacements"), artifactLocation=ARTIFACT, replacements=some(REPLACEMENT, 1))
-RESULT = closed(
+REPLACEMENT = closed_object(("deletedRegion",), deletedRegion=REGION, insertedContent=closed_object((), text=TEXT))
+CHANGE = closed_object(
+    ("artifactLocation", "replacements"), artifactLocation=ARTIFACT, replacements=some(REPLACEMENT, 1)
+)
+RESULT = closed_object(
     ("message",),
     ruleId=TEXT,
     ruleIndex={"type": "integer", "minimum": 0},
@@ -50,37 +52,37 @@ RESULT = closed(
     relatedLocations=some(LOCATION),
     occurrenceCount=COUNT,
     partialFingerprints={"type": "object", "additionalProperties": TEXT},
-    stacks=some(closed(("frames",), message=MESSAGE, frames=some(closed((), location=LOCATION)))),
-    fixes=some(closed(("artifactChanges",), description=MESSAGE, artifactChanges=some(CHANGE, 1))),
-    suppressions=some(closed(("kind",), kind={"enum": ["inSource", "external"]}, justification=TEXT)),
+    stacks=some(closed_object(("frames",), message=MESSAGE, frames=some(closed_object((), location=LOCATION)))),
+    fixes=some(closed_object(("artifactChanges",), description=MESSAGE, artifactChanges=some(CHANGE, 1))),
+    suppressions=some(closed_object(("kind",), kind={"enum": ["inSource", "external"]}, justification=TEXT)),
 )
-RULE = closed(
+RULE = closed_object(
     ("id",),
     id=TEXT,
     name=TEXT,
     shortDescription=MESSAGE,
-    help=closed(("text",), text=TEXT, markdown=TEXT),
+    help=closed_object(("text",), text=TEXT, markdown=TEXT),
     helpUri={"type": "string", "pattern": "^https?://"},
-    defaultConfiguration=closed((), level=LEVEL),
+    defaultConfiguration=closed_object((), level=LEVEL),
 )
-INVOCATION = closed(
+INVOCATION = closed_object(
     ("executionSuccessful",),
     executionSuccessful={"type": "boolean"},
     exitCode={"type": "integer"},
     toolExecutionNotifications=some(
-        closed(
+        closed_object(
             ("message",),
             level=LEVEL,
             message=MESSAGE,
-            exception=closed((), kind=TEXT, message=TEXT),
+            exception=closed_object((), kind=TEXT, message=TEXT),
             locations=some(LOCATION),
         )
     ),
 )
-RUN = closed(
+RUN = closed_object(
     ("tool",),
-    tool=closed(("driver",), driver=closed(("name",), name=TEXT, version=TEXT, rules=some(RULE))),
-    automationDetails=closed((), id=TEXT),
+    tool=closed_object(("driver",), driver=closed_object(("name",), name=TEXT, version=TEXT, rules=some(RULE))),
+    automationDetails=closed_object((), id=TEXT),
     columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
     originalUriBaseIds={"type": "object"},
     invocations=some(INVOCATION),

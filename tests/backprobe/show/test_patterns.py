@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backprobe.show.drawing import repeated_patterns
-from backprobe.show.drawing.module_boxes import Ops, folded, within
+from backprobe.show.drawing.module_boxes import Ops, fold_nodes, part_of_call
 from backprobe.show.drawing.repeated_patterns import LONGEST, MOST_BOXES, elements, patterns
 from backprobe.show.drawing.shared_boxes import Folding, shared_boxes
 from tests.backprobe.show.graphs import graphs
 
 
-def told(text):
+def find_patterns(text):
     """Patterns of a word, as (start, instance, times); a space is equal to nothing."""
     parts = elements([("node", at) for at in range(len(text))], ())
     kinds = {("node", at): letter for at, letter in enumerate(text) if letter != " "}
@@ -36,7 +36,7 @@ def told(text):
     ],
 )
 def test_what_comes_again_and_again_is_found(text, found):
-    assert told(text) == found
+    assert find_patterns(text) == found
 
 
 def test_equal_calls_that_share_a_box_are_one_element_of_a_pattern():
@@ -46,7 +46,7 @@ def test_equal_calls_that_share_a_box_are_one_element_of_a_pattern():
 
 
 def loop(steps):
-    """A loop of `steps` times three nodes in a row, each step with a leaf of its own, behind a root; and one for all."""
+    """A loop of `steps` times three nodes in a row, each step with a separate leaf, behind a root; and one for all."""
     nodes = range(1 + 3 * steps)
     leaves = {1000 + step: step for step in range(steps)} | {5000: 77}
     edges = [(at, at + 1) for at in list(nodes)[:-1]]
@@ -54,7 +54,7 @@ def loop(steps):
     ops = Ops(call_of=dict.fromkeys([*nodes, *leaves]), edges=edges, accumulators=set(leaves), parents={})
     kinds = {("node", node): "abc"[(node - 1) % 3] for node in nodes if node}
     made = {node: 10_000 - node for node in nodes}
-    return Folding(ops=ops, found=folded(ops, 0), runs=(), made=made, leaves=leaves, kinds=kinds)
+    return Folding(ops=ops, found=fold_nodes(ops, 0), runs=(), made=made, leaves=leaves, kinds=kinds)
 
 
 def test_a_loop_without_modules_is_one_box_with_its_leaves_and_opens_instance_by_instance():
@@ -77,13 +77,13 @@ def test_few_boxes_are_shown_each():
 
 def test_a_pattern_is_not_looked_for_beyond_its_longest():
     text = "".join(chr(200 + at) for at in range(LONGEST + 1)) * 2
-    assert told(text) == []
+    assert find_patterns(text) == []
 
 
 def square_free(length):
     """Of three symbols, none of its parts twice in a row: the gaps between the zeros of the Thue-Morse word."""
     ones = [at.bit_count() % 2 for at in range(4 * length)]
-    zeros = [at for at, one in enumerate(ones) if not one]
+    zeros = [at for at, item in enumerate(ones) if not item]
     return [second - first for first, second in pairwise(zeros)][:length]
 
 
@@ -98,13 +98,13 @@ def looked_at(monkeypatch):
 
 def test_many_small_patterns_that_spare_alike_are_found_by_few_looks(looked_at):
     text = "".join("abc"[symbol - 1] * 4 for symbol in square_free(500))
-    assert told(text) == [(4 * at, letter, 4) for at, letter in enumerate(text[::4])]
+    assert find_patterns(text) == [(4 * at, letter, 4) for at, letter in enumerate(text[::4])]
     assert sum(looked_at) <= 2 * len(text)
 
 
 def test_what_has_a_pattern_of_each_size_is_not_looked_at_without_end(looked_at):
     text = "".join(chr(200 + size % 7) * size for size in range(100, 3, -1))
-    found = told(text)
+    found = find_patterns(text)
     assert found[0] == (0, text[0], 100)
     assert sum(looked_at) <= 21 * len(text)
 
@@ -116,7 +116,7 @@ LOADED = settings(deadline=None, max_examples=60, suppress_health_check=[HealthC
 @LOADED
 @given(graphs(), st.integers(1, 3), st.data())
 def test_no_pattern_makes_a_cycle(ops, variety, data):
-    found = folded(ops, data.draw(st.integers(0, 2)))
+    found = fold_nodes(ops, data.draw(st.integers(0, 2)))
     made = {node: -node for node in ops.call_of if node not in ops.accumulators}
     kinds = {("node", node): node % variety for node, call in found.items() if call is None}
     kinds |= {("call", call): call % variety for call in found.values() if call is not None}
@@ -134,7 +134,7 @@ def test_no_pattern_makes_a_cycle(ops, variety, data):
 def test_what_is_seen_of_one_call_is_made_in_it_or_a_leaf_of_it_alone(ops, data):
     calls = sorted({call for call in ops.call_of.values() if call is not None})
     focus = data.draw(st.sampled_from(calls)) if calls else 0
-    part = within(ops, focus)
+    part = part_of_call(ops, focus)
     for node in part.call_of:
         if node in ops.accumulators:
             assert {start for start, end in ops.edges if end == node} <= part.call_of.keys()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backprobe.show.drawing.module_boxes import Ops, deepest, folded
-from backprobe.show.drawing.repeated_calls import MOST_APART, masked, repeats
+from backprobe.show.drawing.module_boxes import Ops, deepest, fold_nodes
+from backprobe.show.drawing.repeated_calls import MOST_APART, mask_chain, repeats
 from tests.backprobe.show.graphs import graphs
 
 
@@ -23,7 +23,7 @@ def chain(calls, edges=(), accumulators=()):
 
 def runs(ops, kinds, **more):
     made = {node: 1000 - node for node in ops.call_of if node not in ops.accumulators}
-    return repeats(ops, folded(ops, 0), made, kinds, **more)
+    return repeats(ops, fold_nodes(ops, 0), made, kinds, **more)
 
 
 def test_equal_neighbours_are_folded_and_others_divide_them():
@@ -55,7 +55,7 @@ def test_what_a_gradient_goes_through_between_two_equal_calls_keeps_them_apart()
     ops = Ops(
         call_of={0: 0, 1: 1, 2: None}, edges=[(0, 1), (0, 2), (2, 1)], accumulators=set(), parents={0: None, 1: None}
     )
-    assert repeats(ops, folded(ops, 0), {0: 9, 1: 8, 2: 1}, {0: "block", 1: "block"}) == ()
+    assert repeats(ops, fold_nodes(ops, 0), {0: 9, 1: 8, 2: 1}, {0: "block", 1: "block"}) == ()
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_calls_apart_leave_their_run_unless_they_are_too_many(many, folded_as):
 
 
 def test_the_digits_of_a_chain_are_no_part_of_its_kind():
-    assert masked("net#0.h.12#0.lin#3") == "net#*.h.*#*.lin#*"
+    assert mask_chain("net#0.h.12#0.lin#3") == "net#*.h.*#*.lin#*"
 
 
 @given(graphs(), st.data())
 def test_no_fold_makes_a_cycle_and_every_run_is_of_one_kind(ops, data):
-    found = folded(ops, data.draw(st.integers(0, deepest(ops))))
+    found = fold_nodes(ops, data.draw(st.integers(0, deepest(ops))))
     calls = sorted({call for call in found.values() if call is not None})
     kinds = {call: data.draw(st.sampled_from("ab")) for call in calls}
     apart = data.draw(st.sets(st.sampled_from(calls))) if calls else set()

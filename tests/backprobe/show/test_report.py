@@ -15,29 +15,29 @@ from backprobe.show.formats.finding_text import source_of
 from backprobe.show.html_report import assets, html_document
 from backprobe.show.html_report.answers import answers
 from backprobe.show.html_report.finding_cards import findings_pane
-from backprobe.show.html_report.markup import name, prose, tag, text, trusted
+from backprobe.show.html_report.markup import name, prose, tag, text, trust_text
 from tests.support import samples
 from tests.support.resources import require
 
 
 def finding() -> Finding:
-    return next(one for one in judge(samples.tutorial()).findings if one.suppressed is None)
+    return next(row for row in judge(samples.tutorial()).findings if row.suppressed is None)
 
 
-def seen(count: int, first: int, last: int, **evidence: object) -> str:
-    one = finding()
-    occurrences = msgspec.structs.replace(one.occurrences, count=count, first_step=first, last_step=last)
-    return first_seen(msgspec.structs.replace(one, occurrences=occurrences, evidence=evidence), 12)
+def describe_occurrences(count: int, first: int, last: int, **evidence: object) -> str:
+    reported = finding()
+    occurrences = msgspec.structs.replace(reported.occurrences, count=count, first_step=first, last_step=last)
+    return first_seen(msgspec.structs.replace(reported, occurrences=occurrences, evidence=evidence), 12)
 
 
 def test_a_finding_tells_step_call_module_and_value():
-    assert seen(1, 7, 7, backward_call=7, what="inf") == "First at step 7, in backward call 8: inf."
-    assert seen(40, 0, 39, module="h.3.mlp") == "First at step 0, in h.3.mlp; 40 times until step 39."
+    assert describe_occurrences(1, 7, 7, backward_call=7, what="inf") == "First at step 7, in backward call 8: inf."
+    assert describe_occurrences(40, 0, 39, module="h.3.mlp") == "First at step 0, in h.3.mlp; 40 times until step 39."
     assert first_seen(finding()) == ""
 
 
 def test_markup_escapes_all_that_is_not_markup_of_ours():
-    assert tag("p", "<b>", trusted("<i>"), class_="a\"'") == '<p class="a&quot;&#x27;">&lt;b&gt;<i></p>'
+    assert tag("p", "<b>", trust_text("<i>"), class_="a\"'") == '<p class="a&quot;&#x27;">&lt;b&gt;<i></p>'
     assert text("\u202e<\x07") == "\\u202e&lt;\\x07"
     assert prose("a `<b>` c") == "a <code>&lt;b&gt;</code> c"
     assert len(name("x" * 500)) == 200
@@ -72,14 +72,14 @@ def test_the_file_is_read_without_scripts_and_ends_no_element_early():
 
 
 def test_a_fix_is_the_lines_that_go_and_come():
-    record, one = samples.tutorial(), finding()
-    line = source_of(record, one.location.path)[one.location.region.start_line - 1]
+    record, reported = samples.tutorial(), finding()
+    line = source_of(record, reported.location.path)[reported.location.region.start_line - 1]
     whole = Region(
-        start_line=one.location.region.start_line, start_col=len(line) + 1,
-        end_line=one.location.region.start_line, end_col=len(line) + 1,
+        start_line=reported.location.region.start_line, start_col=len(line) + 1,
+        end_line=reported.location.region.start_line, end_col=len(line) + 1,
     )  # fmt: skip
-    fix = Fix(title="Say so", safety="safe", edits=(Edit(path=one.location.path, region=whole, text="  # so"),))
-    page = findings_pane(record, [msgspec.structs.replace(one, fixes=(fix,))], 1, 1)
+    fix = Fix(title="Say so", safety="safe", edits=(Edit(path=reported.location.path, region=whole, text="  # so"),))
+    page = findings_pane(record, [msgspec.structs.replace(reported, fixes=(fix,))], 1, 1)
     shown = [
         tag("div", tag("span", f"{kind}: ", class_="hidden"), text(after), class_=kind)
         for kind, after in (("removed", line), ("added", f"{line}  # so"))

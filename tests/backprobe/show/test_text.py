@@ -1,12 +1,14 @@
 """What people read in the terminal."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 import pytest
 
 from backprobe.record import End, Record, Statistics, Truncation, check
-from backprobe.rules import Location, NotRun, Region, judge
+from backprobe.rules import Check, Location, NotRun, Region, judge
 from backprobe.show.formats import concise, terminal_report
 from backprobe.show.tensor_table import tensor_rows
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
@@ -123,7 +125,7 @@ def test_child_processes_are_told_in_the_summary_and_by_themselves() -> None:
 
 def test_followed_children_are_told_in_the_summary_and_a_child_by_a_line() -> None:
     cut = (
-        Truncation(n=0, what="followed child processes", why="what each of them did is in a record of its own", seen=2),
+        Truncation(n=0, what="followed child processes", why="what each of them did is in its own record", seen=2),
         Truncation(n=1, what="before this process", why="that is in its parent's record", seen=1),
     )
     shown = terminal_report.render(two_leaves(truncations=cut), judgement())
@@ -208,6 +210,15 @@ def test_concise_is_one_line_per_finding() -> None:
         "train.py:2:5: non-leaf-grad-read BP101 warning: first line",
         "5 rules, 3 tensors, 1 backward call, 1 finding",
     ]
+
+
+@pytest.mark.parametrize("form", [terminal_report, concise])
+def test_no_findings_is_never_said_without_what_was_not_checked(form: ModuleType) -> None:
+    unknown = Check(
+        name="mode", code="BP956", state="unknown", checked=0, total=0, unit="modules", why="no module acts by its mode"
+    )
+    shown = form.render(two_leaves(), replace(judgement(), checks=(unknown,)))
+    assert "not checked: mode (no module acts by its mode)" in shown
 
 
 def test_equal_names_of_a_loop_stand_together() -> None:
