@@ -24,7 +24,7 @@ _SAFETY: Final = {"safe": "", "unsafe": " (may change what the program does)", "
 def actions(
     result: Result, path: str, asked: Sequence[lsp.Diagnostic], documents: Documents, *, versioned: bool
 ) -> list[lsp.CodeAction]:
-    """What can be done about these diagnostics.
+    """List what can be done about these diagnostics.
 
     Args:
         path: Of the file they are in, absolute.
@@ -48,7 +48,7 @@ def actions(
 
 
 def _finding(result: Result, path: str, document: Document, diagnostic: lsp.Diagnostic) -> Finding | None:
-    """The finding behind a diagnostic, if its lines are still as they ran."""
+    """Find the finding behind a diagnostic, if its lines are still as they ran."""
     if diagnostic.source != SOURCE:
         return None
     for finding in result.findings:
@@ -58,7 +58,7 @@ def _finding(result: Result, path: str, document: Document, diagnostic: lsp.Diag
 
 
 def _retiring(finding: Finding, document: Document) -> lsp.Command:
-    """What an editor sends when it has applied an edit: the finding is not shown any more, and not fixed twice."""
+    """Build the command that an editor sends when it has applied an edit: it retires the finding."""
     return lsp.Command(title="", command="backprobe.retire", arguments=[document.uri, finding.fingerprint])
 
 
@@ -69,7 +69,7 @@ def _fixes(
         edit = _workspace_edit(fix, documents, versioned=versioned)
         if edit is not None:
             yield lsp.CodeAction(
-                title=fix.title + _SAFETY[fix.safety] + _tried(fix),
+                title=fix.title + _SAFETY[fix.safety] + _describe_trial(fix),
                 kind=lsp.CodeActionKind.QuickFix,
                 diagnostics=[diagnostic],
                 is_preferred=fix.safety == "safe",
@@ -78,13 +78,13 @@ def _fixes(
             )
 
 
-def _tried(fix: Fix) -> str:
-    """What came of the fix when it was tried, where that is known."""
+def _describe_trial(fix: Fix) -> str:
+    """Say what the trial of the fix showed; empty if it was not tried."""
     return "" if fix.trial is msgspec.UNSET else f", {trial_words(fix.trial)}"
 
 
 def _workspace_edit(fix: Fix, documents: Documents, *, versioned: bool) -> lsp.WorkspaceEdit | None:
-    """The edits of a fix where they stand now; None: it has none, or a line that it changes is not as it ran."""
+    """Move the edits of a fix to where they are now; None if it has none, or a line that it changes was edited."""
     changes: dict[str, list[lsp.TextEdit]] = {}
     versions: dict[str, int | None] = {}
     for edit in fix.edits:
@@ -121,7 +121,7 @@ def _edit(
 def _suppressing(
     finding: Finding, document: Document, diagnostic: lsp.Diagnostic, retire: lsp.Command, *, versioned: bool
 ) -> Iterator[lsp.CodeAction]:
-    """A comment on a line of its own above the statement; none where the text cannot be parsed."""
+    """Build a comment line above the statement; none where the text cannot be parsed."""
     line = document.line_now(finding.location.region.start_line - 1)
     head = None if line is None else _statement_at(document.text, line + 1)
     if head is None:
@@ -143,7 +143,7 @@ def _suppressing(
 
 
 def _statement_at(text: str, line: int) -> int | None:
-    """The first line of the innermost statement that a line belongs to, its decorators among it, all from 1."""
+    """Return the first line of the innermost statement around a line, decorators included; lines count from 1."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -151,7 +151,7 @@ def _statement_at(text: str, line: int) -> int | None:
     found: int | None = None
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
-            first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
+            first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
             if first <= line <= (node.end_lineno or node.lineno):
                 found = first if found is None else max(found, first)
     return found

@@ -24,7 +24,7 @@ Documents = Callable[[str], Document | None]
 
 
 def diagnostics(result: Result, path: str, documents: Documents, rules_at: str | None) -> list[lsp.Diagnostic]:
-    """What a result says of one file.
+    """List what a result says of one file.
 
     Args:
         path: Of the file, absolute.
@@ -40,7 +40,7 @@ def diagnostics(result: Result, path: str, documents: Documents, rules_at: str |
         if finding.location.path == path and (where := document.range_now(finding.location.region)) is not None
     ]
     if result.failure is not None and (result.failure.path or result.entry) == path:
-        failed = _failed(result.failure, document)
+        failed = _report_failure(result.failure, document)
         shown += [] if failed is None else [failed]
     return shown
 
@@ -53,13 +53,13 @@ def _diagnostic(finding: Finding, where: lsp.Range, documents: Documents, rules_
         code=finding.rule.code,
         code_description=None if rules_at is None else lsp.CodeDescription(href=rules_at + finding.rule.url),
         source=SOURCE,
-        related_information=_related(finding, documents),
+        related_information=_list_related(finding, documents),
         data=finding.fingerprint,
     )
 
 
-def _related(finding: Finding, documents: Documents) -> list[lsp.DiagnosticRelatedInformation]:
-    """The reason chain, as far as its lines are still as they ran."""
+def _list_related(finding: Finding, documents: Documents) -> list[lsp.DiagnosticRelatedInformation]:
+    """List the reason chain, as far as its lines are still as they ran."""
     found: list[lsp.DiagnosticRelatedInformation] = []
     for row in finding.related:
         document = documents(row.location.path)
@@ -70,8 +70,8 @@ def _related(finding: Finding, documents: Documents) -> list[lsp.DiagnosticRelat
     return found
 
 
-def _failed(failure: Failure, document: Document) -> lsp.Diagnostic | None:
-    """The end of a program that raised, on the line that did; on the first line where none is known."""
+def _report_failure(failure: Failure, document: Document) -> lsp.Diagnostic | None:
+    """Report the end of a program that raised, on the line that raised; on the first line if none is known."""
     ran = max(1, failure.line or 1)
     lines = document.ran or []
     if ran > len(lines):

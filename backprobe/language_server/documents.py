@@ -44,11 +44,11 @@ class Document:
         return "\n".join(self.lines)
 
     def attach(self, ran: str | None) -> None:
-        """A result speaks of this text; None: none speaks of the document any more."""
+        """Attach the text that a result is about; None: no result is about the document any more."""
         self.ran = None if ran is None else split_lines(ran)
         self._now = None
         if self.ran is not None:
-            self._origins = carried(list(range(len(self.ran))), self.ran, self.lines)
+            self._origins = carry_origins(list(range(len(self.ran))), self.ran, self.lines)
 
     def change(self, change: lsp.TextDocumentContentChangeEvent) -> None:
         """Change the text as an editor says, and lose what lines that are not the same any more had carried."""
@@ -68,7 +68,9 @@ class Document:
 
     def _replace(self, start: int, end: int, new: list[str]) -> None:
         if self.ran is not None:
-            self._origins[start : end + 1] = carried(self._origins[start : end + 1], self.lines[start : end + 1], new)
+            self._origins[start : end + 1] = carry_origins(
+                self._origins[start : end + 1], self.lines[start : end + 1], new
+            )
             self._now = None
         self.lines[start : end + 1] = new
 
@@ -94,7 +96,7 @@ class Document:
         return lsp.Range(start=self.position(start, region.start_col - 1), end=self.position(end, region.end_col - 1))
 
     def position(self, line: int, column: int) -> lsp.Position:
-        """A place in the editor's units; `column` counts code points from 0."""
+        """Convert a place to the editor's units; `column` counts code points from 0."""
         if line >= len(self.lines):  # behind the last line
             return lsp.Position(line=line, character=0)
         return lsp.Position(line=line, character=units_at(self.lines[line], column, self.encoding))
@@ -108,8 +110,8 @@ _LONG: Final = 20_000
 """Lines from which on two texts are not searched for what they share in their middles: it would take seconds."""
 
 
-def carried(origins: Sequence[int | None], old: Sequence[str], new: Sequence[str]) -> Origins:
-    """What the lines that come in place of others still are.
+def carry_origins(origins: Sequence[int | None], old: Sequence[str], new: Sequence[str]) -> Origins:
+    """Map the lines that replace others to what they were.
 
     Args:
         origins: Of the old lines. old: their text, as many. new: the lines that take their place.

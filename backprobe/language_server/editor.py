@@ -1,4 +1,4 @@
-"""What an editor is told."""
+"""The messages that an editor receives."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Session:
     """One editor and its workspace.
 
     Args:
-        editor: Is told. folders: those that are open.
+        editor: Receives the messages. folders: those that are open.
         project: Reads `[tool.backprobe]`. environment: of this process. home: where results are kept.
     """
 
@@ -65,7 +65,7 @@ class Session:
         self._looks: set[asyncio.Task[None]] = set()
 
     def configure(self, settings: Settings) -> None:
-        """The editor's settings, the first ones or others."""
+        """Take the editor's settings, the first ones or others."""
         if self._service is not None and self._service.url != (settings.url or "").rstrip("/"):
             self._later(self._service.close())
             self._service = None
@@ -76,8 +76,8 @@ class Session:
             self._editor.refresh()
         self._stand()
 
-    def opened(self, path: str, uri: str, text: str, version: int | None) -> None:
-        """A document was opened."""
+    def open_document(self, path: str, uri: str, text: str, version: int | None) -> None:
+        """Note that a document was opened, and show what is known of it."""
         self._open[path] = Document(uri, text, version, self.encoding)
         self._forget(path)
         if self.result_of(path) is not None:
@@ -85,8 +85,8 @@ class Session:
         elif path.endswith(".py"):
             self._later(self._show_stored(path))
 
-    def changed(self, path: str, version: int | None, changes: list[lsp.TextDocumentContentChangeEvent]) -> None:
-        """A document was edited."""
+    def apply_edits(self, path: str, version: int | None, changes: list[lsp.TextDocumentContentChangeEvent]) -> None:
+        """Apply edits to a document."""
         document = self._open.get(path)
         if document is None:
             return
@@ -98,8 +98,8 @@ class Session:
         if self.result_of(path) is not None:
             self.show(path)
 
-    def saved(self, path: str) -> None:
-        """A document was saved."""
+    def run_saved_document(self, path: str) -> None:
+        """Run a saved document if the settings say so; else tell why not."""
         self._closed.clear()
         if not self.settings.trusted:
             self._editor.status("untrusted", UNTRUSTED)
@@ -110,23 +110,23 @@ class Session:
         else:
             self.start(path)
 
-    def closed(self, path: str) -> None:
-        """A document was closed; what is known of its file stays."""
+    def close_document(self, path: str) -> None:
+        """Note that a document was closed; what is known of its file stays."""
         self._open.pop(path, None)
         self._forget(path)
         if self.result_of(path) is not None:
             self.show(path)
 
-    def ordered(self, path: str) -> None:
-        """The command: run this file."""
+    def run_by_command(self, path: str) -> None:
+        """Run this file by command."""
         if self.settings.trusted:
             self.start(path)
         else:
             self._editor.trouble(UNTRUSTED)
             self._editor.status("untrusted", UNTRUSTED)
 
-    def retired(self, path: str, fingerprint: str) -> None:
-        """A fix of this finding was applied: its lines are not what ran, even where each of them stayed as it was."""
+    def retire_finding(self, path: str, fingerprint: str) -> None:
+        """Drop a finding after its fix was applied: its lines are no longer what ran, even if each stayed the same."""
         result = self.result_of(path)
         if result is not None:
             kept = tuple(finding for finding in result.findings if finding.fingerprint != fingerprint)
@@ -143,11 +143,11 @@ class Session:
         return self._entry_of(path) is not None or any(mark in document.text for mark in _MARKS_OF_A_PROGRAM)
 
     def result_of(self, path: str) -> Result | None:
-        """The newest result that speaks of a file; None: none does."""
-        return next((one for one in reversed(self._results.values()) if path in one.texts), None)
+        """Return the newest result that has a file; None if none does."""
+        return next((result for result in reversed(self._results.values()) if path in result.texts), None)
 
     def document(self, path: str) -> Document | None:
-        """The document of a file, open or on the disk, with the newest result attached; None: it cannot be read."""
+        """Return the document of a file, open or on disk, with the newest result; None if it cannot be read."""
         document = self._open.get(path) or self._closed.get(path)
         if document is None:
             try:
@@ -167,7 +167,7 @@ class Session:
         return document
 
     def inlay(self, path: str, first: int, last: int) -> list[lsp.InlayHint]:
-        """The hints of lines, from memory; both ends from 0, inclusive."""
+        """Return the hints of lines from memory; both ends count from 0, inclusive."""
         result, document = self.result_of(path), self._open.get(path)
         if result is None or document is None:
             return []
@@ -176,7 +176,7 @@ class Session:
             if path not in self._hints:
                 self._hints[path] = hints(result, path, self.settings.hints)
             self._inlay[path] = inlay_hints(document, self._hints[path])
-        return [one for one in self._inlay[path] if first <= one.position.line <= last]
+        return [hint for hint in self._inlay[path] if first <= hint.position.line <= last]
 
     def show(self, path: str) -> None:
         """Publish what is known of a file."""
@@ -192,7 +192,7 @@ class Session:
 
     def start(self, path: str) -> None:
         """Run a file, in place of the run that goes on."""
-        self._run = asyncio.get_running_loop().create_task(self._replaced(path, self._run))
+        self._run = asyncio.get_running_loop().create_task(self._replace_run(path, self._run))
 
     def cancel(self) -> None:
         """End the run that goes on."""
@@ -210,7 +210,7 @@ class Session:
             await self._service.close()
             self._service = None
 
-    async def _replaced(self, path: str, before: asyncio.Task[None] | None) -> None:
+    async def _replace_run(self, path: str, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             before.cancel()
             await wait_for_end(before)
@@ -230,7 +230,7 @@ class Session:
         except asyncio.CancelledError:
             self._editor.status("idle", f"{name}: canceled")
             raise
-        self._take(result)
+        self._show_result(result)
         self._editor.status("idle", f"{name}: {result.summary}")
 
     async def _result(self, program: Program) -> Result:
@@ -240,8 +240,8 @@ class Session:
         self._cache.put(program.sha256, result)
         return result
 
-    def _take(self, result: Result) -> None:
-        """A result is here: what an older run of the same entry said is over."""
+    def _show_result(self, result: Result) -> None:
+        """Store a result in place of its entry's older one, and show the files of both again."""
         before = self._results.pop(result.entry, None)
         self._results[result.entry] = result
         self._closed.clear()
@@ -257,14 +257,14 @@ class Session:
             if found is not None and found.entry != program.absolute(program.entry):
                 found = None  # of an equal program in another folder
             if found is None and self.settings.url is not None:
-                found = await self._remote().stored(program)
+                found = await self._remote().find_stored_run(program)
         except NotAProgram:
             return
         except NotRun as error:
             self._editor.status("trouble", str(error))
             return
         if found is not None and path in self._open and self.result_of(path) is None:
-            self._take(found)
+            self._show_result(found)
             self._editor.status("idle", f"{Path(path).name}, as it was last run: {found.summary}")
 
     def _remote(self) -> Service:
@@ -287,7 +287,7 @@ class Session:
         self._editor.status("idle", f"{name} was saved and not run: {why}. The command `backprobe.run` runs it")
 
     def _forget(self, path: str) -> None:
-        """What was attached to a document's text is attached afresh."""
+        """Forget what was attached to a document's text, so that it is attached again."""
         self._closed.pop(path, None)
         self._shown.pop(path, None)
         self._hints.pop(path, None)

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
 from backprobe.language_server.runs.results import Call, Result, Tensor
-from backprobe.show.amounts import shaped, sized
+from backprobe.show.amounts import format_bytes, format_shape
 from backprobe.show.plain_text import cut, plain
 
 Kind = Literal["leaf", "gradient", "held"]
@@ -22,7 +22,7 @@ MOST_CHARACTERS: Final = 40
 """Of one hint: a longer one pushes code out of sight."""
 
 MOST_ON_A_LINE: Final = 3
-"""Tensors that are told of behind one line; the others are counted."""
+"""Tensors that are named behind one line; the others are counted."""
 
 _DECIDED_AT: Final = {
     "cut": "cut at",
@@ -55,7 +55,7 @@ class Hint:
 
 
 def hints(result: Result, path: str, kinds: Collection[Kind] = KINDS) -> list[Hint]:
-    """The hints of a file, in order of lines; of these kinds only."""
+    """List the hints of a file of these kinds, in order of lines."""
     found: list[Hint] = []
     by_line: defaultdict[int, list[Tensor]] = defaultdict(list)
     for tensor in result.tensors:
@@ -77,10 +77,10 @@ def _of_tensors(line: int, tensors: list[Tensor], kinds: Collection[Kind]) -> It
     told = [(tensor, *label) for tensor in tensors if (label := _label(tensor, kinds))[0]]
     for tensor, label, kind, decided in told[:MOST_ON_A_LINE]:
         name = f"{plain(tensor.name)}: " if len(told) > 1 else ""
-        yield Hint(line=line, label=name + label, tooltip=about(tensor), kind=kind, decided=decided)
+        yield Hint(line=line, label=name + label, tooltip=describe_tensor(tensor), kind=kind, decided=decided)
     if len(told) > MOST_ON_A_LINE:
         rest = told[MOST_ON_A_LINE:]
-        tooltip = "\n".join(about(tensor) for tensor, *_ in rest[:MOST_ON_A_LINE])
+        tooltip = "\n".join(describe_tensor(tensor) for tensor, *_ in rest[:MOST_ON_A_LINE])
         yield Hint(line=line, label=f"and {len(rest)} more", tooltip=tooltip, kind=rest[0][2])
 
 
@@ -108,10 +108,10 @@ def _gradient(tensor: Tensor) -> tuple[str, int | None]:
     return f"grad None: {words}", why.line - 1
 
 
-def about(tensor: Tensor) -> str:
+def describe_tensor(tensor: Tensor) -> str:
     """All that is known of a tensor, in lines of plain text."""
     times = f", the last of {tensor.times}" if tensor.times > 1 else ""
-    lines = [f"{plain(tensor.name)}: {plain(tensor.dtype)}{shaped(tensor.shape)}{times}"]
+    lines = [f"{plain(tensor.name)}: {plain(tensor.dtype)}{format_shape(tensor.shape)}{times}"]
     lines.append(
         ("a leaf" if tensor.is_leaf else "not a leaf") + ("" if tensor.requires_grad else ", requires no grad")
     )
@@ -128,8 +128,8 @@ def _of_calls(calls: Iterator[Call] | list[Call]) -> Iterator[Hint]:
     for line, (count, last) in _last_calls(calls).items():
         if last.kept_bytes:
             after = "the call" if count == 1 else f"the last of {count:,} calls"
-            tooltip = f"The graph still held {sized(last.kept_bytes)} after {after}."
-            yield Hint(line=line, label=f"held {sized(last.kept_bytes)}", tooltip=tooltip, kind="held")
+            tooltip = f"The graph still held {format_bytes(last.kept_bytes)} after {after}."
+            yield Hint(line=line, label=f"held {format_bytes(last.kept_bytes)}", tooltip=tooltip, kind="held")
 
 
 def _last_calls(calls: Iterator[Call] | list[Call]) -> dict[int, tuple[int, Call]]:
@@ -141,19 +141,19 @@ def _last_calls(calls: Iterator[Call] | list[Call]) -> dict[int, tuple[int, Call
 
 
 def inlay_hints(document: Document, found: list[Hint]) -> list[lsp.InlayHint]:
-    """The hints whose lines are still as they ran, behind them, in order."""
+    """Place the hints whose lines are still as they ran behind those lines, in order."""
     shown: list[lsp.InlayHint] = []
     for hint in found:
         line = document.line_now(hint.line)
         if line is not None:
-            label = cut(_numbered(hint, document), MOST_CHARACTERS)
+            label = cut(_number_label(hint, document), MOST_CHARACTERS)
             place = document.end_of(line)
             shown.append(lsp.InlayHint(position=place, label=label, tooltip=hint.tooltip, padding_left=True))
-    return sorted(shown, key=lambda one: one.position.line)
+    return sorted(shown, key=lambda hint: hint.position.line)
 
 
-def _numbered(hint: Hint, document: Document) -> str:
-    """The label with the number that the line has now which decided it; without, where that line was edited."""
+def _number_label(hint: Hint, document: Document) -> str:
+    """Add to a label the present number of the line that decided it, unless that line was edited."""
     if hint.decided is None:
         return hint.label
     line = document.line_now(hint.decided)
@@ -168,7 +168,7 @@ def run_lens(uri: str) -> lsp.CodeLens:
 
 
 def lenses(document: Document, result: Result, path: str) -> list[lsp.CodeLens]:
-    """What a run found, above each line that called backward."""
+    """Write what a run found above each line that called backward."""
     found: list[lsp.CodeLens] = []
     count = len(result.findings)
     for line, (_, last) in _last_calls([call for call in result.calls if call.path == path]).items():
@@ -176,7 +176,7 @@ def lenses(document: Document, result: Result, path: str) -> list[lsp.CodeLens]:
         if now is None:
             continue
         words = [f"{count} finding{'' if count == 1 else 's'}"]
-        words += [f"{sized(last.kept_bytes)} held"] if last.kept_bytes else []
+        words += [f"{format_bytes(last.kept_bytes)} held"] if last.kept_bytes else []
         if result.page is None:
             command = lsp.Command(title=", ".join(words), command="")
         else:

@@ -1,4 +1,4 @@
-"""What is told of the line under the cursor: its findings with their reason chains, and its tensors."""
+"""The text about the line under the cursor: its findings with their reason chains, and its tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
-from backprobe.language_server.hints import about
+from backprobe.language_server.hints import describe_tensor
 from backprobe.language_server.runs.results import Result
 from backprobe.rules.framework.finding import Finding
 from backprobe.show.plain_text import plain
@@ -20,11 +20,11 @@ MOST_TENSORS: Final = 5
 
 
 def hover(document: Document, result: Result, path: str, position: lsp.Position, *, markdown: bool) -> lsp.Hover | None:
-    """What is known of a line; None: nothing, or it was edited since it ran.
+    """Return what is known of a line; None if nothing is, or it was edited since it ran.
 
     Args:
         path: The document's, absolute.
-        markdown: The editor shows it; else plain text is told.
+        markdown: The editor shows it; else the text is plain.
     """
     blocks: list[str] = []
     shown: lsp.Range | None = None
@@ -32,15 +32,15 @@ def hover(document: Document, result: Result, path: str, position: lsp.Position,
         where = document.range_now(finding.location.region) if finding.location.path == path else None
         if where is not None and where.start.line <= position.line <= where.end.line:
             shown = shown or where
-            blocks.append("\n".join(_told(finding, document, path, markdown=markdown)))
+            blocks.append("\n".join(_describe_finding(finding, document, path, markdown=markdown)))
     tensors = [
-        about(tensor)
+        describe_tensor(tensor)
         for tensor in result.tensors
         if tensor.path == path and document.line_now(tensor.line - 1) == position.line
     ]
     if len(tensors) > MOST_TENSORS:
         tensors[MOST_TENSORS:] = [f"and {len(tensors) - MOST_TENSORS} more tensors"]
-    blocks += [_fenced(text) if markdown else text for text in tensors]
+    blocks += [_fence_text(text) if markdown else text for text in tensors]
     if not blocks:
         return None
     kind = lsp.MarkupKind.Markdown if markdown else lsp.MarkupKind.PlainText
@@ -48,8 +48,8 @@ def hover(document: Document, result: Result, path: str, position: lsp.Position,
     return lsp.Hover(contents=lsp.MarkupContent(kind=kind, value=separator.join(blocks)), range=shown)
 
 
-def _told(finding: Finding, document: Document, path: str, *, markdown: bool) -> Iterator[str]:
-    say = _escaped if markdown else plain
+def _describe_finding(finding: Finding, document: Document, path: str, *, markdown: bool) -> Iterator[str]:
+    say = _escape_markdown if markdown else plain
     end = "\n" if markdown else ""
     head = f"{finding.rule.code} {finding.rule.name}"
     yield (f"**{head}**" if markdown else head) + f" ({finding.level}, {finding.confidence})" + end
@@ -81,14 +81,14 @@ def _value(value: object) -> str:
     return str(value)
 
 
-def _escaped(text: str) -> str:
-    """A stranger's text as Markdown that says it and does nothing: no link, no image, no HTML. Code spans stay."""
+def _escape_markdown(text: str) -> str:
+    """Escape a stranger's text for Markdown: no link, no image, no HTML. Code spans stay."""
     parts = plain(text).split("`")
     if len(parts) % 2 == 0:  # an odd number of backquotes: the last one opens nothing
         parts[-2:] = [parts[-2] + "'" + parts[-1]]
     return "`".join(part if n % 2 else _MARKUP.sub(r"\\\1", part) for n, part in enumerate(parts))
 
 
-def _fenced(text: str) -> str:
+def _fence_text(text: str) -> str:
     """Lines as they are; no fence can end inside, whatever they hold."""
     return "```text\n" + text.replace("```", "'''") + "\n```"

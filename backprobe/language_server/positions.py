@@ -19,7 +19,7 @@ _BEYOND_BASIC_PLANE: Final = 0x10000
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text without their ends; a text that ends with a line's end has an empty line behind it."""
+    """Split a text into lines without their ends; a text that ends with a line's end has an empty last line."""
     return _BREAK.split(text)
 
 
@@ -32,7 +32,7 @@ def units_at(line: str, column: int, encoding: Encoding) -> int:
 
 
 def column_at(line: str, units: int, encoding: Encoding) -> int:
-    """The column of code points, from 0, that so many units lead to; inside a character: that character's own."""
+    """Return the column in code points, from 0, of a place in units; inside a character, that character's column."""
     if encoding == "utf-32" or line.isascii():
         return max(0, min(units, len(line)))
     width, passed = _width(encoding), 0

@@ -1,4 +1,4 @@
-"""The protocol: what an editor asks and is told, on standard input and output, over pygls."""
+"""The protocol: the requests and answers of an editor, on standard input and output, over pygls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from backprobe.language_server.workspace import Project, folders_of, path_of
 from backprobe.show.plain_text import plain
 
 STATUS: Final = "backprobe/status"
-"""A notification of ours: `state` (idle, running, trouble, untrusted) and `message`, for a status bar."""
+"""A notification of Backprobe: `state` (idle, running, trouble, untrusted) and `message`, for a status bar."""
 
 
 class Server(LanguageServer):
@@ -40,19 +40,19 @@ class Server(LanguageServer):
         self._tokens: set[str | int] = set()
 
     def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ARG002 - as pygls calls it
-        """A fault of ours goes to the editor's log; it is never a pop-up."""
+        """Write an internal error to the editor's log; it is never a pop-up."""
         self.window_log_message(lsp.LogMessageParams(type=lsp.MessageType.Error, message=f"backprobe: {error}"))
 
     # What a session tells its editor
 
     def publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
-        """As `session.Editor` has it."""
+        """See `editor.Editor`."""
         self.text_document_publish_diagnostics(
             lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
         )
 
     def refresh(self) -> None:
-        """As `session.Editor` has it."""
+        """See `editor.Editor`."""
         workspace = self.client_capabilities.workspace
         if workspace is None:
             return
@@ -62,14 +62,14 @@ class Server(LanguageServer):
             self.workspace_code_lens_refresh(None)
 
     def status(self, state: str, message: str) -> None:
-        """As `session.Editor` has it."""
+        """See `editor.Editor`."""
         if state == "idle" and not message.endswith(": canceled"):
             self._told_of = None  # what goes wrong next is shown again
         self.protocol.notify(STATUS, {"state": state, "message": plain(message)})
         self.window_log_message(lsp.LogMessageParams(type=lsp.MessageType.Info, message=f"{state}: {plain(message)}"))
 
     def trouble(self, message: str) -> None:
-        """As `session.Editor` has it."""
+        """See `editor.Editor`."""
         if message != self._told_of:
             self._told_of = message
             told = f"Backprobe: {plain(message)}"
@@ -77,7 +77,7 @@ class Server(LanguageServer):
 
     @contextlib.asynccontextmanager
     async def progress(self, title: str) -> AsyncIterator[None]:  # type: ignore[override] - pygls has a notification of this name
-        """As `session.Editor` has it."""
+        """See `editor.Editor`."""
         window = self.client_capabilities.window
         if window is None or not window.work_done_progress:
             yield
@@ -96,8 +96,8 @@ class Server(LanguageServer):
     def _say(self, token: str, value: Any) -> None:
         self.protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token=token, value=value))
 
-    def canceled(self, token: str | int) -> None:
-        """The editor's Cancel was pressed."""
+    def cancel_run(self, token: str | int) -> None:
+        """Cancel the run: the editor's Cancel was pressed."""
         if token in self._tokens and self.session is not None:
             self.session.cancel()
 
@@ -110,7 +110,7 @@ class Server(LanguageServer):
             self.trouble(f"settings: {problem}")
 
     def opened_session(self) -> Session:
-        """The session.
+        """Return the session.
 
         Raises:
             RuntimeError: the editor has not initialized the server.
@@ -144,57 +144,57 @@ def _register_documents(server: Server) -> None:
         server.initial = params.initialization_options  # type: ignore[attr-defined] - told of when the editor listens
 
     @server.feature(lsp.INITIALIZED)
-    def initialized(_params: lsp.InitializedParams) -> None:
+    def start_session(_params: lsp.InitializedParams) -> None:
         session = server.opened_session()
         encoding = server.server_capabilities.position_encoding
         session.encoding = str(getattr(encoding, "value", encoding) or "utf-16")  # type: ignore[assignment] - one of three
         server.configure(plain_object(server.initial))  # type: ignore[attr-defined] - set above
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def changedfolders_of(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    def change_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
         added, removed = (
             folders_of(folder.uri for folder in changed) for changed in (params.event.added, params.event.removed)
         )
         server.opened_session().workspace.change(added=added, removed=removed)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    def configured(params: lsp.DidChangeConfigurationParams) -> None:
+    def change_settings(params: lsp.DidChangeConfigurationParams) -> None:
         told = plain_object(params.settings)
         if isinstance(told, Mapping) and "backprobe" in told:
             server.configure(told["backprobe"])
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+    def open_document(params: lsp.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         path = path_of(document.uri)
         if path is not None:
-            server.opened_session().opened(path, document.uri, document.text, document.version)
+            server.opened_session().open_document(path, document.uri, document.text, document.version)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+    def change_document(params: lsp.DidChangeTextDocumentParams) -> None:
         path = path_of(params.text_document.uri)
         if path is not None:
-            server.opened_session().changed(path, params.text_document.version, list(params.content_changes))
+            server.opened_session().apply_edits(path, params.text_document.version, list(params.content_changes))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-    def saved(params: lsp.DidSaveTextDocumentParams) -> None:
+    def save_document(params: lsp.DidSaveTextDocumentParams) -> None:
         path = path_of(params.text_document.uri)
         if path is not None:
-            server.opened_session().saved(path)
+            server.opened_session().run_saved_document(path)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def closed(params: lsp.DidCloseTextDocumentParams) -> None:
+    def close_document(params: lsp.DidCloseTextDocumentParams) -> None:
         path = path_of(params.text_document.uri)
         if path is not None:
-            server.opened_session().closed(path)
+            server.opened_session().close_document(path)
 
     @server.feature(lsp.SHUTDOWN)
     async def shut_down(_params: None = None) -> None:
         await server.opened_session().close()
 
     @server.feature(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
-    def canceled(params: lsp.WorkDoneProgressCancelParams) -> None:
-        server.canceled(params.token)
+    def cancel_progress(params: lsp.WorkDoneProgressCancelParams) -> None:
+        server.cancel_run(params.token)
 
 
 def _register_answers(server: Server) -> None:
@@ -205,7 +205,7 @@ def _register_answers(server: Server) -> None:
         return [] if path is None else server.opened_session().inlay(path, lines.start.line, lines.end.line)
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
-    def hovered(params: lsp.HoverParams) -> lsp.Hover | None:
+    def answer_hover(params: lsp.HoverParams) -> lsp.Hover | None:
         path, session = path_of(params.text_document.uri), server.opened_session()
         result = None if path is None else session.result_of(path)
         document = None if path is None or result is None else session.document(path)
@@ -228,7 +228,7 @@ def _register_answers(server: Server) -> None:
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)
-    def acted(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    def answer_code_actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         path, session = path_of(params.text_document.uri), server.opened_session()
         result = None if path is None else session.result_of(path)
         if path is None or result is None:
@@ -238,7 +238,7 @@ def _register_answers(server: Server) -> None:
         asked = params.context.diagnostics
         found = actions(result, path, asked, session.documents_of(result), versioned=versioned)
         only = params.context.only
-        return found if not only else [one for one in found if one.kind in only]
+        return found if not only else [action for action in found if action.kind in only]
 
 
 def _register_commands(server: Server) -> None:
@@ -248,13 +248,13 @@ def _register_commands(server: Server) -> None:
         if path is None:
             server.trouble("only files are run from here; in a notebook, `%%backprobe` runs a cell")
             return
-        server.opened_session().ordered(path)
+        server.opened_session().run_by_command(path)
 
     @server.command("backprobe.retire")
     def retire(uri: str, fingerprint: str) -> None:
         path = path_of(uri)
         if path is not None:
-            server.opened_session().retired(path, fingerprint)
+            server.opened_session().retire_finding(path, fingerprint)
 
     @server.command("backprobe.cancel")
     def cancel() -> None:
@@ -270,7 +270,7 @@ def _register_commands(server: Server) -> None:
         except UnknownRule as error:
             server.trouble(str(error))
             return ""
-        await _shown(server, f"{manual(rule).rule.name}.txt", text)
+        await _show_text(server, f"{manual(rule).rule.name}.txt", text)
         return text
 
     @server.command("backprobe.openRun")
@@ -280,7 +280,7 @@ def _register_commands(server: Server) -> None:
             await _show_document(server, lsp.ShowDocumentParams(uri=page, external=True))
 
 
-async def _shown(server: Server, name: str, text: str) -> None:
+async def _show_text(server: Server, name: str, text: str) -> None:
     """Show a text as a file of the user's own folder."""
     path = _home(server.environment) / "editor" / "manuals" / name
     try:

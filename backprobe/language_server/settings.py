@@ -1,4 +1,4 @@
-"""What the editor sets, checked once; what is unknown or of the wrong kind is told, and the rest holds."""
+"""What the editor sets, checked once; what is unknown or of the wrong kind is reported, and the rest holds."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ NAMES: Final = {
 
 
 def settings_from(told: Any, environment: Mapping[str, str]) -> tuple[Settings, list[str]]:
-    """The settings, and what is wrong with them, one sentence each.
+    """Read the settings; return them, and what is wrong with them, one sentence each.
 
     Args:
         told: A JSON object, or None. environment: BACKPROBE_URL names the service where the editor names none.
@@ -118,7 +118,7 @@ def _entries(value: Any) -> tuple[dict[str, Any], str]:
 
 
 def _entry(told: Any) -> Entry | None:
-    """A pattern, or an object with the names that `launch.json` of VS Code has; None: it is neither."""
+    """Read a pattern, or an object with the names of VS Code's `launch.json`; None if it is neither."""
     if isinstance(told, str):
         return Entry(program=told)
     if not isinstance(told, Mapping) or set(told) - {"program", "args", "env"} or not told.get("program"):
@@ -131,12 +131,12 @@ def _entry(told: Any) -> Entry | None:
 
 
 def _seconds(name: str) -> Any:
-    def checked(value: Any) -> tuple[dict[str, Any], str]:
+    def check_seconds(value: Any) -> tuple[dict[str, Any], str]:
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_SECONDS:
             return {name: float(value)}, ""
         return {}, "is a number of seconds, above 0"
 
-    return checked
+    return check_seconds
 
 
 def _tier(value: Any) -> tuple[dict[str, Any], str]:
@@ -183,13 +183,13 @@ def judging(project: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def entry_of(path: str, folder: Path, entries: Iterable[Entry]) -> Entry | None:
-    """The first that matches the path of a file relative to a folder; `*` reaches over slashes too. None: none does."""
+    """Find the first entry that matches a file's path relative to a folder; `*` matches slashes too."""
     name = Path(os.path.relpath(path, folder)).as_posix()
     return next((entry for entry in entries if fnmatch.fnmatchcase(name, entry.program)), None)
 
 
 def plain_object(told: Any) -> Any:
-    """A JSON value as dicts and lists, whichever way pygls hands it over."""
+    """Convert a JSON value to dicts and lists, in whichever form pygls passes it."""
     if isinstance(told, Mapping):
         return {str(name): plain_object(value) for name, value in told.items()}
     if isinstance(told, list | tuple):

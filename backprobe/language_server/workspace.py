@@ -19,7 +19,7 @@ class Workspace:
     """Open folders.
 
     Args:
-        folders: Absolute. project: Reads `[tool.backprobe]`. trouble: Is told what is wrong with that.
+        folders: Absolute. project: Reads `[tool.backprobe]`. trouble: Called with what is wrong in it.
     """
 
     def __init__(self, folders: Iterable[Path], project: Project, trouble: Callable[[str], None]) -> None:
@@ -32,12 +32,12 @@ class Workspace:
         self._folders = tuple(dict.fromkeys((*kept, *added)))
 
     def folder_of(self, path: str) -> Path | None:
-        """The innermost open folder that a file lies in; None: none."""
+        """Find the innermost open folder that a file lies in; None if there is none."""
         around = [folder for folder in self._folders if Path(path).is_relative_to(folder)]
         return max(around, key=lambda folder: len(folder.parts), default=None)
 
     def project_of(self, folder: Path) -> Mapping[str, Any]:
-        """The settings of a folder's project, which must be trusted."""
+        """Read the settings of a folder's project, which must be trusted."""
         told, wrong = self._project(folder)
         if wrong:
             self._trouble(wrong)
@@ -51,11 +51,11 @@ class Workspace:
 
 
 def path_of(uri: str) -> str | None:
-    """The absolute path of a document that is a file; None: it is a notebook's cell, or not saved yet."""
+    """Return the absolute path of a document that is a file; None for a notebook's cell or an unsaved document."""
     return to_fs_path(uri) if uri.startswith("file:") else None
 
 
 def folders_of(uris: Iterable[str]) -> tuple[Path, ...]:
-    """The absolute paths of folders that are on this machine."""
+    """Return the absolute paths of folders that are on this machine."""
     paths = (path_of(uri) for uri in uris)
     return tuple(Path(os.path.normpath(path)) for path in paths if path is not None)

@@ -16,7 +16,7 @@ from backprobe.show.amounts import number
 
 
 def from_report(report: Mapping[str, Any]) -> Result:
-    """What a report of `backprobe run --format json` says.
+    """Read a report of `backprobe run --format json`.
 
     Raises:
         Unreadable: it is none.
@@ -43,17 +43,19 @@ def _is_placed(row: Mapping[str, Any]) -> bool:
 
 
 def findings_of(told: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """Findings from JSON, `backprobe.finding/1`, but those that a comment suppresses; with what came of their fixes."""
-    found = (_with_trials(msgspec.convert(one, Finding), one.get("trials") or ()) for one in told)
-    return tuple(one for one in found if one.suppressed is None)
+    """Read findings from JSON, `backprobe.finding/1`, with their trials, without those that a comment suppresses."""
+    found = (_with_trials(msgspec.convert(row, Finding), row.get("trials") or ()) for row in told)
+    return tuple(finding for finding in found if finding.suppressed is None)
 
 
 def _with_trials(finding: Finding, trials: Iterable[Mapping[str, Any]]) -> Finding:
-    """The finding with the newest verdict on each of its fixes, as a service tells them."""
+    """Add to each fix of a finding the newest verdict that a service has of it."""
     newest: dict[int, Trial] = {}
-    for one in trials:
-        if one["verdict"] is not None:
-            newest.setdefault(one["fix"], msgspec.convert({"verdict": one["verdict"], "why": one["why"] or ""}, Trial))
+    for trial in trials:
+        if trial["verdict"] is not None:
+            newest.setdefault(
+                trial["fix"], msgspec.convert({"verdict": trial["verdict"], "why": trial["why"] or ""}, Trial)
+            )
     fixes = (
         msgspec.structs.replace(fix, trial=newest[at]) if at in newest else fix for at, fix in enumerate(finding.fixes)
     )
@@ -91,7 +93,7 @@ _SYNTAX_LINE: Final = re.compile(r"\(([^()]*), line (\d{1,9})\)$")
 
 
 def _line_in(message: str, script: str) -> int | None:
-    """The line that a SyntaxError of the script names in its text: it was raised before any line ran."""
+    """Return the line that a SyntaxError of the script names in its text: it was raised before any line ran."""
     found = _SYNTAX_LINE.search(message)
     return int(found[2]) if found is not None and found[1] == PurePath(script).name else None
 
@@ -104,7 +106,7 @@ def from_service(
     calls: Iterable[Mapping[str, Any]],
     page: str,
 ) -> Result:
-    """What a run of the service says.
+    """Build the result of a run of the service.
 
     Args:
         run: As `GET /v1/runs/{id}` tells it, ended.
@@ -125,7 +127,7 @@ def from_service(
                 for row in filter(_is_placed, calls)
             ),
             failure=_failure_of_service(run),
-            summary=f"{run['status']}, {_counted(run['findings'])}",
+            summary=f"{run['status']}, {_count_findings(run['findings'])}",
             page=page,
         )
     except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
@@ -164,6 +166,6 @@ def _failure_of_service(run: Mapping[str, Any]) -> Failure | None:
     return Failure(message=f"{what}: {error['message']}", path=error.get("path"), line=error.get("line"))
 
 
-def _counted(findings: Mapping[str, Any]) -> str:
+def _count_findings(findings: Mapping[str, Any]) -> str:
     count = sum(findings.get(level) or 0 for level in LEVELS)
     return f"{count} finding{'' if count == 1 else 's'}"

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from backprobe.language_server.runs.results import Result, Unreadable, decoded, encoded
+from backprobe.language_server.runs.results import Result, Unreadable, decode_result, encode_result
 
 MOST_KEPT: Final = 200
 """Results; the one that was not used for longest goes first."""
@@ -32,7 +32,7 @@ class Cache:
 
     def put(self, sha256: str, result: Result) -> None:
         """Keep a result; where the disk does not take it, it is not kept."""
-        kept = encoded(result)
+        kept = encode_result(result)
         if len(kept) > MOST_BYTES:
             return
         with contextlib.suppress(OSError):
@@ -48,10 +48,10 @@ class Cache:
             self._forget_the_oldest()
 
     def get(self, sha256: str) -> Result | None:
-        """The result of a program with this hash; None: there is none, or another version wrote it."""
+        """Read the result of a program with this hash; None if there is none, or another version wrote it."""
         path = self.folder / f"{sha256}.json"
         try:
-            found = decoded(path.read_bytes())
+            found = decode_result(path.read_bytes())
         except (OSError, Unreadable):
             return None
         with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
 """A local run: a child of the workspace's interpreter that runs `backprobe run --format json`.
 
-1. The child is in a session of its own and is never left behind: whatever ends this run or this server ends its whole
+1. The child leads a session and is never left behind: whatever ends this run or this server ends its whole
    group.
 2. It gets no key of a service, and neither reads nor writes the editor's pipes.
 3. `seconds` after its first statement it is interrupted as by Ctrl-C, so that what was seen until then is still told.
@@ -25,7 +25,7 @@ import msgspec
 from backprobe.child_groups import kill_group, killed_with_this_process
 from backprobe.language_server.runs.answers import from_report
 from backprobe.language_server.runs.program import Program
-from backprobe.language_server.runs.results import Result, Unreadable, paths_of, placed
+from backprobe.language_server.runs.results import Result, Unreadable, paths_of, place_result
 from backprobe.language_server.runs.waiting_process import Standby, Start
 from backprobe.language_server.settings import Settings
 from backprobe.show.plain_text import cut, plain
@@ -101,7 +101,7 @@ async def wait_for_end(task: asyncio.Task[None]) -> None:
 
 
 def _tail_of(stderr: IO[bytes]) -> str:
-    """The end of what the child wrote to stderr."""
+    """Read the end of what the child wrote to stderr."""
     size = stderr.seek(0, os.SEEK_END)
     stderr.seek(max(0, size - _TAIL_BYTES))
     return stderr.read().decode(errors="replace")
@@ -168,11 +168,11 @@ def _read(report: Path, program: Program, code: int | None, said: str, stopped_a
         stopped = f"stopped after {stopped_after:g} s: {found.summary}"
         found = msgspec.structs.replace(found, summary=stopped, failure=None)
     entry = program.absolute(program.entry)
-    return placed(found, entry, _files(found, program))
+    return place_result(found, entry, _files(found, program))
 
 
 def _files(found: Result, program: Program) -> dict[str, tuple[str, str]]:
-    """The files of the program that a report speaks of; its paths are relative to the program's root."""
+    """Find the files of the program that a report names; its paths are relative to the program's root."""
     known = {program.absolute(path): path for path in program.files}
     files: dict[str, tuple[str, str]] = {}
     for told in {*paths_of(found), program.entry}:

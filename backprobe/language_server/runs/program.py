@@ -45,15 +45,15 @@ class Program:
         return snippet_digest(self.entry, bodies).hex()
 
     def absolute(self, path: str) -> str:
-        """The absolute path of one of its files."""
+        """Return the absolute path of one of its files."""
         return str(self.root / path)
 
 
 def read_program(entry: Path, workspace: Path | None) -> Program:
-    """The program that a file starts.
+    """Read the program that a file starts.
 
     Args:
-        entry: Absolute. workspace: The folder that is open; a file outside it is a program of its own folder.
+        entry: Absolute. workspace: The folder that is open; a file outside it is a separate program.
 
     Raises:
         NotAProgram: the file cannot be read, is no UTF-8, or is too long.

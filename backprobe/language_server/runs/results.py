@@ -91,8 +91,8 @@ def paths_of(result: Result) -> frozenset[str]:
     return frozenset(found)
 
 
-def placed(result: Result, entry: str, files: Mapping[str, tuple[str, str]]) -> Result:
-    """The same with absolute paths; what speaks of a file that is not among `files` is left out.
+def place_result(result: Result, entry: str, files: Mapping[str, tuple[str, str]]) -> Result:
+    """Make the paths absolute, and leave out what is about a file that is not among `files`.
 
     Args:
         result: With paths as they were told.
@@ -110,7 +110,9 @@ def placed(result: Result, entry: str, files: Mapping[str, tuple[str, str]]) -> 
         result,
         entry=entry,
         texts=dict(files.values()),
-        findings=tuple(_placed_finding(one, absolute) for one in result.findings if one.location.path in absolute),
+        findings=tuple(
+            _placed_finding(finding, absolute) for finding in result.findings if finding.location.path in absolute
+        ),
         tensors=tuple(
             msgspec.structs.replace(row, path=absolute[row.path]) for row in result.tensors if row.path in absolute
         ),
@@ -139,16 +141,16 @@ def _placed_finding(finding: Finding, absolute: Mapping[str, str]) -> Finding:
     )
 
 
-def encoded(result: Result) -> bytes:
+def encode_result(result: Result) -> bytes:
     """As JSON, to be kept."""
     return msgspec.json.encode(result)
 
 
-def decoded(kept: bytes) -> Result:
-    """The result that was kept.
+def decode_result(kept: bytes) -> Result:
+    """Decode a stored result.
 
     Raises:
-        Unreadable: another version of ours wrote it, or nobody did.
+        Unreadable: another version of Backprobe wrote it, or nobody did.
     """
     try:
         return msgspec.json.decode(kept, type=Result)

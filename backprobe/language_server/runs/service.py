@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backprobe.language_server.runs.answers import from_service
 from backprobe.language_server.runs.engine import NotRun
 from backprobe.language_server.runs.program import Program
-from backprobe.language_server.runs.results import Result, Unreadable, paths_of, placed
+from backprobe.language_server.runs.results import Result, Unreadable, paths_of, place_result
 
 if TYPE_CHECKING:
     from backprobe.client import AsyncClient
@@ -74,21 +74,21 @@ class Service:
         body |= {"arguments": list(program.arguments)} if program.arguments else {}
         body |= {"rules": dict(rules)} if rules else {}
         body |= {"capture": {"tier": settings.tier}} if settings.tier is not None else {}
-        run = await self._submitted(body)
+        run = await self._submit_run(body)
         told: Mapping[str, Any] = {"ended": False}
         try:
             while not told["ended"]:
-                told = await self._asked(
+                told = await self._send_request(
                     "GET", f"/v1/runs/{run}", headers={"Prefer": "wait=30"}, include="findings,tensors"
                 )
-            return await self._told(told, program)
+            return await self._run_to_result(told, program)
         finally:
             if not told["ended"]:
                 await self._cancel(run)
 
-    async def _submitted(self, body: Mapping[str, Any]) -> str:
-        """The id of a run, submitted now; who is cancelled before it is known waits for it, and cancels the run."""
-        asked = asyncio.ensure_future(self._asked("POST", "/v1/runs", body=body))
+    async def _submit_run(self, body: Mapping[str, Any]) -> str:
+        """Submit a run and return its id. If canceled before the id is known, wait for the id and cancel the run."""
+        asked = asyncio.ensure_future(self._send_request("POST", "/v1/runs", body=body))
         try:
             return str((await asyncio.shield(asked))["id"])
         except asyncio.CancelledError:
@@ -100,43 +100,43 @@ class Service:
         with contextlib.suppress(Exception):  # it ends by its limits then
             await asyncio.wait_for(self._client.cancel(run), CANCEL_SECONDS)
 
-    async def stored(self, program: Program) -> Result | None:
-        """What the newest ended run of this very program found; its text is not sent. None: there is no such run.
+    async def find_stored_run(self, program: Program) -> Result | None:
+        """Load what the newest ended run of exactly this program found, without sending its text; None if none.
 
         Raises:
             NotRun: the service is away or slow, or refused.
         """
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                return await self._stored(program)
+                return await self._load_result(program)
         except TimeoutError:
             raise NotRun(f"the service at {self.url} does not answer within {LOOK_SECONDS:g} s") from None
 
-    async def _stored(self, program: Program) -> Result | None:
+    async def _load_result(self, program: Program) -> Result | None:
         with self._answers_read():
-            found = await self._asked("GET", "/v1/runs", snippet_sha256=program.sha256, status=_ENDED, limit=1)
+            found = await self._send_request("GET", "/v1/runs", snippet_sha256=program.sha256, status=_ENDED, limit=1)
             if not found["items"]:
                 return None
             run = found["items"][0]["id"]
-            told = await self._asked("GET", f"/v1/runs/{run}", include="findings,tensors")
-            return await self._told(told, program)
+            told = await self._send_request("GET", f"/v1/runs/{run}", include="findings,tensors")
+            return await self._run_to_result(told, program)
 
     @contextlib.contextmanager
     def _answers_read(self) -> Iterator[None]:
-        """What is no answer of ours, though it came as one, is told of: the address may be another server's."""
+        """Report an answer that is not one of Backprobe's API: the address may be another server's."""
         try:
             yield
         except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             told = f"another answer than a service of this version gives ({type(error).__name__}: {error})"
             raise NotRun(f"the service at {self.url}: {told}") from None
 
-    async def _told(self, run: Mapping[str, Any], program: Program) -> Result:
+    async def _run_to_result(self, run: Mapping[str, Any], program: Program) -> Result:
         if run["status"] == "lost":
             raise NotRun(f"the service lost the run: {(run['error'] or {}).get('message', run['id'])}")
         base = f"/v1/runs/{run['id']}"
         calls: list[Any] = []
         if (run.get("record") or {}).get("state") in {"partial", "whole"}:
-            calls = (await self._asked("GET", f"{base}/backward-calls", limit=MOST_IN_A_PAGE))["items"]
+            calls = (await self._send_request("GET", f"{base}/backward-calls", limit=MOST_IN_A_PAGE))["items"]
         lists = run["included"]
         try:
             result = from_service(
@@ -153,15 +153,15 @@ class Service:
         beside = {path: path if path in files else f"{folder}/{path}".lstrip("/") for path in paths_of(result)}
         known = {told: files[path] for told, path in beside.items() if path in files}
         entry = program.absolute(program.entry)
-        return placed(result, entry, known | {program.entry: files[program.entry]})
+        return place_result(result, entry, known | {program.entry: files[program.entry]})
 
     async def _whole(self, path: str, first: Mapping[str, Any]) -> list[Any]:
-        """A list of which the first hundred are known."""
+        """Load a whole list of which the first hundred items are known."""
         if first["next_cursor"] is None:
             return first["items"]
-        return (await self._asked("GET", path, limit=MOST_IN_A_PAGE))["items"]
+        return (await self._send_request("GET", path, limit=MOST_IN_A_PAGE))["items"]
 
-    async def _asked(self, method: str, path: str, **given: Any) -> Any:
+    async def _send_request(self, method: str, path: str, **given: Any) -> Any:
         from backprobe.client import ApiError, ServiceAway
 
         try:

@@ -66,7 +66,7 @@ class Standby:
         self._idle: asyncio.TimerHandle | None = None
 
     async def take(self, start: Start) -> Started:
-        """The process that waits, if it was started like this; else a new one.
+        """Take the waiting process if it was started in this way; otherwise start one.
 
         Raises:
             OSError: the interpreter cannot be started.

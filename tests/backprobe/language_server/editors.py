@@ -88,12 +88,12 @@ class Editor:
     def edit(self, name: str, edits: list[lsp.TextEdit]) -> None:
         """As an editor applies them: none moves another."""
         self._versions[name] += 1
-        backwards = sorted(edits, key=lambda one: (one.range.start.line, one.range.start.character), reverse=True)
+        backwards = sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True)
         self.client.text_document_did_change(
             lsp.DidChangeTextDocumentParams(
                 text_document=lsp.VersionedTextDocumentIdentifier(uri=self.uri(name), version=self._versions[name]),
                 content_changes=[
-                    lsp.TextDocumentContentChangePartial(range=one.range, text=one.new_text) for one in backwards
+                    lsp.TextDocumentContentChangePartial(range=edit.range, text=edit.new_text) for edit in backwards
                 ],
             )
         )
@@ -107,19 +107,19 @@ class Editor:
             (self.folder / name).write_bytes(text.encode())
         self.client.text_document_did_save(lsp.DidSaveTextDocumentParams(text_document=self.document(name)))
 
-    def shown(self, name: str) -> list[tuple[Any, int]]:
+    def list_diagnostics(self, name: str) -> list[tuple[Any, int]]:
         """Codes and lines, from 1, of what is shown of a file now."""
         found = self.client.diagnostics.get(self.uri(name), ())
-        return [(one.code, one.range.start.line + 1) for one in found]
+        return [(diagnostic.code, diagnostic.range.start.line + 1) for diagnostic in found]
 
     def diagnostic(self, name: str, code: str) -> lsp.Diagnostic:
-        return next(one for one in self.client.diagnostics[self.uri(name)] if one.code == code)
+        return next(diagnostic for diagnostic in self.client.diagnostics[self.uri(name)] if diagnostic.code == code)
 
     async def hints(self, name: str, lines: int = 10_000) -> list[tuple[int, Any]]:
         whole = lsp.Range(start=lsp.Position(line=0, character=0), end=lsp.Position(line=lines, character=0))
         asked = lsp.InlayHintParams(text_document=self.document(name), range=whole)
         found = await self.client.text_document_inlay_hint_async(asked) or ()
-        return [(one.position.line + 1, one.label) for one in found]
+        return [(hint.position.line + 1, hint.label) for hint in found]
 
     async def actions(self, name: str, diagnostic: lsp.Diagnostic) -> list[Any]:
         context = lsp.CodeActionContext(diagnostics=[diagnostic])
@@ -134,7 +134,7 @@ class Editor:
 
     async def lenses(self, name: str) -> list[tuple[int, str]]:
         found = await self.client.text_document_code_lens_async(lsp.CodeLensParams(text_document=self.document(name)))
-        return [(one.range.start.line + 1, one.command.title) for one in found or () if one.command]
+        return [(lens.range.start.line + 1, lens.command.title) for lens in found or () if lens.command]
 
     async def command(self, name: str, *arguments: Any) -> Any:
         asked = lsp.ExecuteCommandParams(command=name, arguments=list(arguments))
@@ -153,9 +153,9 @@ class Editor:
     @property
     def messages(self) -> list[str]:
         """What was shown to the user."""
-        return [one.message for one in self.client.messages]
+        return [message.message for message in self.client.messages]
 
-    async def until(self, condition: Callable[[], Any], what: str) -> Any:
+    async def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
         """What the condition gives once it is true."""
         deadline = time.monotonic() + SECONDS
         while not (found := condition()):
@@ -165,8 +165,8 @@ class Editor:
 
     async def status(self, beginning: str, after: int = 0) -> str:
         """The first status that begins so, behind so many."""
-        found = lambda: next((one for one in self.statuses[after:] if one.startswith(beginning)), None)  # noqa: E731
-        return await self.until(found, f"status {beginning}")
+        found = lambda: next((status for status in self.statuses[after:] if status.startswith(beginning)), None)  # noqa: E731
+        return await self.wait_until(found, f"status {beginning}")
 
 
 @contextlib.asynccontextmanager
@@ -178,7 +178,7 @@ async def editor(
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("BACKPROBE_")}
     given = inherited | {"BACKPROBE_HOME": str(home)} | dict(environment or {})
     await client.start_io(sys.executable, "-m", "backprobe", "lsp", env=given)
-    one = Editor(client, folder)
+    opened = Editor(client, folder)
     capabilities = client_capabilities("visual-studio-code")
     assert capabilities.workspace is not None
     capabilities.workspace.inlay_hint = lsp.InlayHintWorkspaceClientCapabilities(refresh_support=True)
@@ -190,8 +190,8 @@ async def editor(
                 initialization_options=dict(settings or {}),
             )
         )
-        await one.until(lambda: one.statuses, "a first status")
-        yield one
+        await opened.wait_until(lambda: opened.statuses, "a first status")
+        yield opened
         await client.shutdown_session()
         assert client._server is not None and client._server.returncode == 0
     finally:

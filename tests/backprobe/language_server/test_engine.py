@@ -1,4 +1,4 @@
-"""A local run's child, by an interpreter that stands in for one with torch: when it is stopped, and by which signals."""
+"""A local run's child, by an interpreter that replaces one with torch: when it is stopped, and by which signals."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from backprobe.language_server.runs.engine import NotRun, run_locally
 from backprobe.language_server.runs.program import Program
 from backprobe.language_server.runs.waiting_process import Standby
 from backprobe.language_server.settings import Settings
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.asyncio
 
@@ -74,7 +74,7 @@ async def test_a_canceled_program_gets_the_signals_one_after_the_other(interpret
     monkeypatch.setattr(engine, "REPORT_SECONDS", 0.3)
     monkeypatch.setattr(engine, "TERMINATE_SECONDS", 0.3)
     going_on = asyncio.ensure_future(run(interpreter, 0, 600, standby))
-    await asyncio.to_thread(until, (interpreter.parent / "begun").exists, "the program runs")
+    await asyncio.to_thread(wait_until, (interpreter.parent / "begun").exists, "the program runs")
     going_on.cancel()
     with pytest.raises(asyncio.CancelledError):
         await going_on
@@ -104,18 +104,18 @@ async def test_a_process_waits_for_the_next_run_that_is_started_alike(interprete
         return pids(interpreter, "ran")[0]
 
     first = await run_once()
-    await asyncio.to_thread(until, lambda: len(pids(interpreter, "started")) == 2, "one waits for the next run")
+    await asyncio.to_thread(wait_until, lambda: len(pids(interpreter, "started")) == 2, "one waits for the next run")
     waiting = pids(interpreter, "started")[1]
     assert await run_once() == waiting != first
-    await asyncio.to_thread(until, lambda: len(pids(interpreter, "started")) == 3, "another one waits")
+    await asyncio.to_thread(wait_until, lambda: len(pids(interpreter, "started")) == 3, "another one waits")
     waiting = pids(interpreter, "started")[2]
     assert await run_once(SEED="1") != waiting, "it was started in another environment"
-    await asyncio.to_thread(until, lambda: ended(waiting), "it was not needed, and is ended")
+    await asyncio.to_thread(wait_until, lambda: has_ended(waiting), "it was not needed, and is ended")
     await standby.end()
-    assert all(ended(pid) for pid in pids(interpreter, "started"))
+    assert all(has_ended(pid) for pid in pids(interpreter, "started"))
 
 
-def ended(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """It is gone, or waits to be buried."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"

@@ -8,7 +8,7 @@ import pytest
 from backprobe.language_server.runs.answers import from_report, from_service
 from backprobe.language_server.runs.cache import MOST_KEPT, Cache
 from backprobe.language_server.runs.program import NotAProgram, read_program
-from backprobe.language_server.runs.results import Failure, Unreadable, placed
+from backprobe.language_server.runs.results import Failure, Unreadable, place_result
 from backprobe.language_server.settings import Entry, Settings, entry_of, judging, settings_from
 from backprobe.snippet_digest import snippet_digest
 from tests.backprobe.language_server.samples import PATH, result
@@ -210,12 +210,12 @@ def test_a_report_of_another_shape_is_refused(told):
 
 
 def test_what_speaks_of_files_that_are_not_the_programs_is_left_out():
-    there = placed(
+    there = place_result(
         result(failure=Failure(message="x", path="/elsewhere", line=4)), "/e/train.py", {PATH: ("/e/train.py", "text")}
     )
     assert there.texts == {"/e/train.py": "text"}
-    assert {one.location.path for one in there.findings} == {"/e/train.py"}
-    assert {edit.path for one in there.findings for fix in one.fixes for edit in fix.edits} == {"/e/train.py"}
+    assert {finding.location.path for finding in there.findings} == {"/e/train.py"}
+    assert {edit.path for finding in there.findings for fix in finding.fixes for edit in fix.edits} == {"/e/train.py"}
     assert there.failure == Failure(message="x")
-    nothing = placed(result(), "/e/train.py", {})
+    nothing = place_result(result(), "/e/train.py", {})
     assert (nothing.findings, nothing.tensors, nothing.calls) == ((), (), ())

@@ -1,11 +1,11 @@
-"""Columns of ours and of an editor, and results that move with their lines."""
+"""Columns of Backprobe and of an editor, and results that move with their lines."""
 
 import random
 
 import pytest
 from lsprotocol import types as lsp
 
-from backprobe.language_server.documents import Document, carried
+from backprobe.language_server.documents import Document, carry_origins
 from backprobe.language_server.positions import column_at, split_lines, units_at
 from backprobe.rules.framework.finding import Region
 
@@ -63,15 +63,15 @@ def region(line: int, start: int, end: int, last: int | None = None) -> Region:
     return Region(start_line=line, start_col=start, end_line=last or line, end_col=end)
 
 
-def at(first: int, column: int, last: int, end: int) -> lsp.Range:
+def build_range(first: int, column: int, last: int, end: int) -> lsp.Range:
     return lsp.Range(lsp.Position(first, column), lsp.Position(last, end))
 
 
 def edit(document: Document, first: int, column: int, last: int, end: int, text: str) -> None:
-    document.change(lsp.TextDocumentContentChangePartial(range=at(first, column, last, end), text=text))
+    document.change(lsp.TextDocumentContentChangePartial(range=build_range(first, column, last, end), text=text))
 
 
-def opened(text: str) -> Document:
+def open_document(text: str) -> Document:
     document = Document("file:///a.py", text, 1, "utf-16")
     document.attach(text)
     return document
@@ -81,27 +81,27 @@ TEXT = f"import torch\n{SIGMA} = 1; w = make()\nloss = w.sum()\nloss.backward()\
 
 
 def test_a_region_is_told_in_units_behind_a_character_beyond_the_basic_plane():
-    assert opened(TEXT).range_now(region(2, 8, 18)) == at(1, 8, 1, 18)
-    assert opened(TEXT).range_now(region(2, 1, 2)) == at(1, 0, 1, 2)
+    assert open_document(TEXT).range_now(region(2, 8, 18)) == build_range(1, 8, 1, 18)
+    assert open_document(TEXT).range_now(region(2, 1, 2)) == build_range(1, 0, 1, 2)
 
 
 def test_crlf_changes_no_column():
     document = Document("file:///a.py", TEXT.replace("\n", "\r\n"), 1, "utf-16")
     document.attach(TEXT)
-    assert document.range_now(region(4, 1, 16)) == at(3, 0, 3, 15)
+    assert document.range_now(region(4, 1, 16)) == build_range(3, 0, 3, 15)
     assert document.lines[3] == "loss.backward()"
 
 
 def test_results_move_with_lines_put_in_above():
-    document = opened(TEXT)
+    document = open_document(TEXT)
     edit(document, 0, 0, 0, 0, "# a\n# b\n")
-    assert document.range_now(region(4, 1, 16)) == at(5, 0, 5, 15)
+    assert document.range_now(region(4, 1, 16)) == build_range(5, 0, 5, 15)
     edit(document, 1, 0, 3, 0, "")
-    assert document.range_now(region(4, 1, 16)) == at(3, 0, 3, 15)
+    assert document.range_now(region(4, 1, 16)) == build_range(3, 0, 3, 15)
 
 
 def test_a_line_whose_text_changes_loses_its_results_at_once_and_no_other_does():
-    document = opened(TEXT)
+    document = open_document(TEXT)
     edit(document, 2, 4, 2, 4, " ")
     assert document.line_now(2) is None
     assert [document.line_now(n) for n in (0, 1, 3)] == [0, 1, 3]
@@ -111,7 +111,7 @@ def test_a_line_whose_text_changes_loses_its_results_at_once_and_no_other_does()
 
 
 def test_enter_at_the_end_and_at_the_start_of_a_line_keeps_it():
-    document = opened(TEXT)
+    document = open_document(TEXT)
     edit(document, 2, 14, 2, 14, "\n")
     edit(document, 1, 0, 1, 0, "\n")
     assert [document.line_now(n) for n in range(4)] == [0, 2, 3, 5]
@@ -119,39 +119,39 @@ def test_enter_at_the_end_and_at_the_start_of_a_line_keeps_it():
 
 def test_a_region_over_several_lines_goes_when_one_of_them_was_edited():
     text = "a = f(\n    1,\n    2,\n)\nb = 2\n"
-    document = opened(text)
-    assert document.range_now(region(1, 1, 2, 4)) == at(0, 0, 3, 1)
+    document = open_document(text)
+    assert document.range_now(region(1, 1, 2, 4)) == build_range(0, 0, 3, 1)
     edit(document, 2, 4, 2, 5, "3")
     assert document.range_now(region(1, 1, 2, 4)) is None
-    assert document.range_now(region(5, 1, 6)) == at(4, 0, 4, 5)
+    assert document.range_now(region(5, 1, 6)) == build_range(4, 0, 4, 5)
 
 
 def test_a_region_that_a_line_was_put_into_is_gone():
-    document = opened("a = f(\n    1,\n)\n")
+    document = open_document("a = f(\n    1,\n)\n")
     edit(document, 1, 0, 1, 0, "    0,\n")
     assert document.range_now(region(1, 1, 2, 3)) is None
 
 
 def test_a_region_that_takes_the_line_with_its_end_ends_on_the_next_one():
-    document = opened("a = 1\nb = 2\n")
+    document = open_document("a = 1\nb = 2\n")
     edit(document, 1, 0, 1, 5, "c = 3")
-    assert document.range_now(region(1, 1, 1, 2)) == at(0, 0, 1, 0)
+    assert document.range_now(region(1, 1, 1, 2)) == build_range(0, 0, 1, 0)
 
 
 def test_a_formatter_that_replaces_the_whole_text_keeps_the_lines_that_stay():
-    document = opened(TEXT)
+    document = open_document(TEXT)
     edit(document, 0, 0, 4, 0, TEXT.replace("import torch\n", "import os\n\nimport torch\n"))
     assert [document.line_now(n) for n in range(4)] == [2, 3, 4, 5]
 
 
 def test_a_change_without_a_range_is_the_whole_text():
-    document = opened(TEXT)
+    document = open_document(TEXT)
     document.change(lsp.TextDocumentContentChangeWholeDocument(text="x = 1\nloss.backward()\n"))
     assert [document.line_now(n) for n in range(4)] == [None, None, None, 1]
 
 
 def test_an_edit_behind_the_end_is_at_the_end():
-    document = opened("a = 1")
+    document = open_document("a = 1")
     edit(document, 7, 3, 9, 0, "\nb = 2")
     assert document.lines == ["a = 1", "b = 2"]
 
@@ -165,7 +165,7 @@ def test_a_text_opened_after_it_was_edited_keeps_what_is_still_as_it_ran():
 def test_any_edits_leave_only_lines_that_are_as_they_ran():
     drawn = random.Random(7)
     ran = "".join(f"x{n % 5} = {SIGMA if n % 3 else 'a'}\n" for n in range(40))
-    document = opened(ran)
+    document = open_document(ran)
     shadow = ran
     for _ in range(300):
         lines = split_lines(shadow)
@@ -188,10 +188,10 @@ def test_an_edit_of_a_long_file_touches_only_its_own_lines(monkeypatch):
     """The cost of a keystroke does not grow with the file: two thousand lines are not compared again."""
     seen = []
     monkeypatch.setattr(
-        "backprobe.language_server.documents.carried",
-        lambda origins, old, new: seen.append(len(old)) or carried(origins, old, new),
+        "backprobe.language_server.documents.carry_origins",
+        lambda origins, old, new: seen.append(len(old)) or carry_origins(origins, old, new),
     )
-    document = opened("".join(f"line{n} = {n}\n" for n in range(2000)))
+    document = open_document("".join(f"line{n} = {n}\n" for n in range(2000)))
     seen.clear()
     edit(document, 1000, 0, 1000, 0, "x")
     assert seen == [1]

@@ -55,17 +55,21 @@ def settings(url: str, **service):
 async def test_a_refused_key_is_said_once_however_often_the_file_is_saved(tmp_path):
     (tmp_path / "w").mkdir()
     with answering(401, json.dumps(UNAUTHORIZED).encode()) as (url, asked):
-        async with editor(tmp_path / "w", tmp_path / "home", settings(url), {"BACKPROBE_API_KEY": "bp_test"}) as one:
-            one.open("train.py", TRAIN)
+        async with editor(
+            tmp_path / "w", tmp_path / "home", settings(url), {"BACKPROBE_API_KEY": "bp_test"}
+        ) as session:
+            session.open("train.py", TRAIN)
             for n in range(3):
-                before = len(one.statuses) if n else 0
-                one.save("train.py")
-                await one.status("trouble: the service", before)
-            await one.until(lambda: one.messages, "it is said")
+                before = len(session.statuses) if n else 0
+                session.save("train.py")
+                await session.status("trouble: the service", before)
+            await session.wait_until(lambda: session.messages, "it is said")
             refused = f"the service at {url} refused (401 unauthorized): There is no such key. "
-            assert one.messages == [f"Backprobe: {refused}set BACKPROBE_API_KEY to a key of it"]
-            await one.until(lambda: one.statuses[-1].startswith("trouble: the service"), "the last one is refused")
-            assert await one.hints("train.py") == []
+            assert session.messages == [f"Backprobe: {refused}set BACKPROBE_API_KEY to a key of it"]
+            await session.wait_until(
+                lambda: session.statuses[-1].startswith("trouble: the service"), "the last one is refused"
+            )
+            assert await session.hints("train.py") == []
         looked = [request for request in asked if request[0].startswith("GET /v1/runs?snippet_sha256=")]
         assert looked and all(sent == "" for _, _, sent in looked)  # by its hash: no text went along
         assert {key for _, key, _ in asked} == {"Bearer bp_test"}
@@ -76,10 +80,10 @@ async def test_a_service_that_is_away_is_said(tmp_path):
     with socket.socket() as taken:  # bound and not listening: nobody answers there, and nobody else gets the port
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        async with editor(tmp_path / "w", tmp_path / "home", settings(url, seconds=2)) as one:
-            one.open("train.py", TRAIN)
-            one.save("train.py")
-            (said,) = await one.until(lambda: one.messages, "it is said")
+        async with editor(tmp_path / "w", tmp_path / "home", settings(url, seconds=2)) as session:
+            session.open("train.py", TRAIN)
+            session.save("train.py")
+            (said,) = await session.wait_until(lambda: session.messages, "it is said")
             assert said.startswith(f"Backprobe: the service at {url}")
             assert "service.seconds" in said or "does not answer" in said
 
@@ -90,11 +94,11 @@ async def test_a_service_that_never_answers_is_given_up_and_the_server_lives(tmp
         silent.bind(("127.0.0.1", 0))
         silent.listen(8)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        async with editor(tmp_path / "w", tmp_path / "home", settings(url, seconds=1)) as one:
-            one.open("train.py", TRAIN)
-            one.save("train.py")
-            assert await one.hints("train.py") == []  # asked while the service keeps silent
-            (said,) = await one.until(lambda: one.messages, "it is said")
+        async with editor(tmp_path / "w", tmp_path / "home", settings(url, seconds=1)) as session:
+            session.open("train.py", TRAIN)
+            session.save("train.py")
+            assert await session.hints("train.py") == []  # asked while the service keeps silent
+            (said,) = await session.wait_until(lambda: session.messages, "it is said")
             assert said == f"Backprobe: the service at {url}: no result within 1 s: try again, or set `service.seconds`"
 
 
@@ -102,12 +106,12 @@ async def test_a_service_that_never_answers_is_given_up_and_the_server_lives(tmp
 async def test_an_answer_of_another_shape_is_said_and_the_server_lives(tmp_path, body):
     (tmp_path / "w").mkdir()
     with answering(200, body, "application/json") as (url, _):
-        async with editor(tmp_path / "w", tmp_path / "home", settings(url)) as one:
-            one.open("train.py", TRAIN)
-            one.save("train.py")
-            (said,) = await one.until(lambda: one.messages, "it is said")
+        async with editor(tmp_path / "w", tmp_path / "home", settings(url)) as session:
+            session.open("train.py", TRAIN)
+            session.save("train.py")
+            (said,) = await session.wait_until(lambda: session.messages, "it is said")
             assert "the service" in said
-            assert await one.hints("train.py") == []
+            assert await session.hints("train.py") == []
 
 
 async def test_a_project_names_no_service(tmp_path):
@@ -117,8 +121,8 @@ async def test_a_project_names_no_service(tmp_path):
         (tmp_path / "w" / "pyproject.toml").write_text(f'[tool.backprobe]\nservice = {{url = "{url}"}}\n')
         async with editor(
             tmp_path / "w", tmp_path / "home", {"trusted": True}, {"BACKPROBE_API_KEY": "bp_test"}
-        ) as one:
-            one.open("train.py", TRAIN)
-            one.save("train.py")
-            assert await one.hints("train.py") == []
+        ) as session:
+            session.open("train.py", TRAIN)
+            session.save("train.py")
+            assert await session.hints("train.py") == []
         assert asked == []

@@ -12,7 +12,7 @@ from backprobe.language_server.runs.cache import Cache
 from backprobe.language_server.runs.program import read_program
 from backprobe.language_server.settings import Entry, Settings
 from tests.backprobe.language_server.samples import NON_LEAF, TEXT, result
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.asyncio
 
@@ -51,9 +51,9 @@ def started(notes, tmp_path, *folders, **settings):
     return session
 
 
-async def opened(session, path):
-    session.opened(str(path), path.as_uri(), path.read_text(), 1)
-    await asyncio.to_thread(until, lambda: session.result_of(str(path)) is not None, "the stored result")
+async def open_file(session, path):
+    session.open_document(str(path), path.as_uri(), path.read_text(), 1)
+    await asyncio.to_thread(wait_until, lambda: session.result_of(str(path)) is not None, "the stored result")
 
 
 async def test_a_finding_is_retired_when_its_fix_was_applied_though_its_own_line_stays(notes, tmp_path):
@@ -64,15 +64,15 @@ async def test_a_finding_is_retired_when_its_fix_was_applied_though_its_own_line
     )
     Cache(tmp_path / "home").put(read_program(path, tmp_path).sha256, told)
     session = started(notes, tmp_path, tmp_path)
-    await opened(session, path)
+    await open_file(session, path)
     assert notes.shown[path.as_uri()] == ["BP101", "BP307"]
     end = lsp.Position(line=6, character=0)
     change = lsp.TextDocumentContentChangePartial(range=lsp.Range(start=end, end=end), text="w.retain_grad()\n")
-    session.changed(str(path), 2, [change])
+    session.apply_edits(str(path), 2, [change])
     assert notes.shown[path.as_uri()] == ["BP101", "BP307"]
-    session.retired(str(path), NON_LEAF.fingerprint)
+    session.retire_finding(str(path), NON_LEAF.fingerprint)
     assert notes.shown[path.as_uri()] == ["BP307"]
-    session.retired(str(path), NON_LEAF.fingerprint)
+    session.retire_finding(str(path), NON_LEAF.fingerprint)
     assert notes.shown[path.as_uri()] == ["BP307"]
     await session.close()
 
@@ -80,13 +80,13 @@ async def test_a_finding_is_retired_when_its_fix_was_applied_though_its_own_line
 async def test_a_save_that_runs_nothing_says_why(notes, tmp_path):
     path = str(tmp_path / "train.py")
     session = started(notes, tmp_path, tmp_path, trusted=True)
-    session.saved(path)
+    session.run_saved_document(path)
     assert notes.statuses[-1].startswith("idle: train.py was saved and not run: it matches none of `entries`. ")
     session.configure(Settings(trusted=True, run_on_save=False))
-    session.saved(path)
+    session.run_saved_document(path)
     assert "not run: `runOnSave` is off" in notes.statuses[-1]
     session.configure(Settings())
-    session.saved(path)
+    session.run_saved_document(path)
     assert notes.statuses[-1].startswith("untrusted: ")
 
 
@@ -96,10 +96,10 @@ async def test_an_entry_is_looked_up_in_the_innermost_open_folder(notes, tmp_pat
     path.write_text("x = 1\n")
     entries = (Entry(program="deep/train.py"),)
     session = started(notes, tmp_path, tmp_path / "first", tmp_path / "second", trusted=True, entries=entries)
-    session.opened(str(path), path.as_uri(), "x = 1\n", 1)
+    session.open_document(str(path), path.as_uri(), "x = 1\n", 1)
     assert session.offers_run(str(path))
     session.workspace.change(added=[], removed=[tmp_path / "second"])
     assert not session.offers_run(str(path))
-    session.changed(str(path), 2, [lsp.TextDocumentContentChangeWholeDocument(text="loss.backward()\n")])
+    session.apply_edits(str(path), 2, [lsp.TextDocumentContentChangeWholeDocument(text="loss.backward()\n")])
     assert session.offers_run(str(path)), "it is a program, though none that a save runs"
     await session.close()

@@ -11,13 +11,13 @@ from backprobe.language_server.diagnostics import diagnostics
 from backprobe.language_server.hints import hints, inlay_hints, lenses
 from backprobe.language_server.hovers import hover
 from backprobe.language_server.runs.answers import findings_of
-from backprobe.language_server.runs.results import Call, Failure, Gradless, decoded, encoded
+from backprobe.language_server.runs.results import Call, Failure, Gradless, decode_result, encode_result
 from backprobe.rules.framework.finding import finding_json
 from tests.backprobe.language_server.samples import NON_LEAF, PATH, TEXT, attached, only, place, result, tensor
 
 
 def labels(shown, **kinds):
-    return [(one.position.line + 1, one.label) for one in inlay_hints(attached(), hints(shown, PATH, **kinds))]
+    return [(hint.position.line + 1, hint.label) for hint in inlay_hints(attached(), hints(shown, PATH, **kinds))]
 
 
 def test_a_line_says_leaf_or_not_what_arrived_where_it_was_cut_and_what_is_held():
@@ -60,8 +60,8 @@ def test_a_tensor_is_told_by_its_verdict(facts, label):
 def test_a_hint_has_at_most_forty_characters_and_no_control_character():
     odd = tensor("a\u202eb" * 20, 2, arrived="[" + "1.25, " * 30)
     shown = inlay_hints(attached(), hints(result(tensors=(odd, odd), calls=()), PATH))
-    assert [len(one.label) for one in shown] == [40, 40]
-    assert "\u202e" not in "".join(one.label + one.tooltip for one in shown)
+    assert [len(hint.label) for hint in shown] == [40, 40]
+    assert "\u202e" not in "".join(hint.label + hint.tooltip for hint in shown)
 
 
 def test_several_tensors_of_a_line_are_named_and_many_are_counted():
@@ -76,7 +76,7 @@ def test_several_tensors_of_a_line_are_named_and_many_are_counted():
 
 def test_a_hint_stands_behind_its_line_where_that_is_now():
     document = attached("# new\n" + TEXT.replace("v = torch.full", "v = torch.fill"))
-    assert [(one.position.line, one.position.character) for one in inlay_hints(document, hints(result(), PATH))] == [
+    assert [(hint.position.line, hint.position.character) for hint in inlay_hints(document, hints(result(), PATH))] == [
         (2, 55),
         (4, 29),
         (5, 32),
@@ -89,7 +89,7 @@ def test_the_line_that_a_hint_names_is_told_by_its_number_now():
         ("# new\n" + TEXT, "leaf, grad None: cut at 5"),
         (TEXT.replace("loss = (w", "loss = (v"), "leaf, grad None: cut"),
     ):
-        assert [one.label for one in inlay_hints(attached(text), hints(cut, PATH))] == [label]
+        assert [hint.label for hint in inlay_hints(attached(text), hints(cut, PATH))] == [label]
     told = hover(attached("# new\n" + TEXT), result(), PATH, lsp.Position(2, 0), markdown=False)
     assert told is not None and "1. line 7: " in told.contents.value
     told = hover(attached(TEXT.replace("print(w", "print( w")), result(), PATH, lsp.Position(1, 0), markdown=False)
@@ -108,7 +108,7 @@ def test_a_lens_counts_findings_and_bytes_and_opens_the_run():
 
 def test_a_finding_is_a_diagnostic_with_its_reason_chain():
     shown = diagnostics(result(), PATH, only(attached()), "http://127.0.0.1")
-    assert [(one.code, one.severity, one.range.start.line) for one in shown] == [
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.range.start.line) for diagnostic in shown] == [
         ("BP101", lsp.DiagnosticSeverity.Warning, 1),
         ("BP307", lsp.DiagnosticSeverity.Information, 4),
     ]
@@ -122,21 +122,22 @@ def test_an_edited_line_has_no_diagnostic_and_one_that_led_to_it_no_place():
     shown = diagnostics(result(), PATH, only(attached(TEXT.replace("print(w.grad)", "print(w)"))), None)
     assert (shown[0].code, shown[0].related_information) == ("BP101", [])
     assert [
-        one.code for one in diagnostics(result(), PATH, only(attached(TEXT.replace("ones(3", "ones(4"))), None)
+        diagnostic.code
+        for diagnostic in diagnostics(result(), PATH, only(attached(TEXT.replace("ones(3", "ones(4"))), None)
     ] == ["BP307"]
 
 
 def test_a_program_that_raised_is_a_diagnostic_on_the_line_that_did():
     failed = result(findings=(), failure=Failure(message="RuntimeError: a\x1b[31mb", path=PATH, line=5))
-    (one,) = diagnostics(failed, PATH, only(attached()), None)
-    assert (one.code, one.severity) == ("program-failed", lsp.DiagnosticSeverity.Error)
-    assert (one.range.start, one.range.end) == (lsp.Position(4, 0), lsp.Position(4, 32))
-    assert "\x1b" not in one.message
+    (diagnostic,) = diagnostics(failed, PATH, only(attached()), None)
+    assert (diagnostic.code, diagnostic.severity) == ("program-failed", lsp.DiagnosticSeverity.Error)
+    assert (diagnostic.range.start, diagnostic.range.end) == (lsp.Position(4, 0), lsp.Position(4, 32))
+    assert "\x1b" not in diagnostic.message
     for line in (None, 0, 900):
-        (one,) = diagnostics(
+        (diagnostic,) = diagnostics(
             result(findings=(), failure=Failure(message="exit code 3", line=line)), PATH, only(attached()), None
         )
-        assert one.range.start.line == (6 if line == 900 else 0)
+        assert diagnostic.range.start.line == (6 if line == 900 else 0)
 
 
 def test_a_hover_tells_the_finding_its_chain_and_the_tensors_of_the_line():
@@ -170,13 +171,13 @@ def test_no_text_of_a_program_is_markdown_of_ours():
     assert text.count("```") == 2
 
 
-def asked(shown=None):
+def ask_diagnostics(shown=None):
     return diagnostics(shown or result(), PATH, only(attached()), None)
 
 
 def test_only_a_safe_fix_is_preferred():
-    found = actions(result(), PATH, asked(), only(attached()), versioned=True)
-    assert [(one.title, one.is_preferred) for one in found if one.edit] == [
+    found = actions(result(), PATH, ask_diagnostics(), only(attached()), versioned=True)
+    assert [(action.title, action.is_preferred) for action in found if action.edit] == [
         ("Require grad after the move (may change what the program does)", False),
         ("Suppress non-leaf-grad-read here, with a reason", False),
         ("Let it go", True),
@@ -189,7 +190,7 @@ def test_only_a_safe_fix_is_preferred():
 
 
 def test_each_action_that_edits_retires_its_finding():
-    found = actions(result(), PATH, asked(), only(attached()), versioned=True)
+    found = actions(result(), PATH, ask_diagnostics(), only(attached()), versioned=True)
     assert [action.command.arguments for action in found if action.edit] == [
         ["file:///w/train.py", fingerprint] for fingerprint in ["backprobe/v1:01"] * 2 + ["backprobe/v1:02"] * 2
     ]
@@ -197,7 +198,10 @@ def test_each_action_that_edits_retires_its_finding():
 
 
 def test_a_fix_that_was_tried_says_what_came_of_it():
-    (first, *_), before = result().findings, actions(result(), PATH, asked(), only(attached(TEXT)), versioned=True)[0]
+    (first, *_), before = (
+        result().findings,
+        actions(result(), PATH, ask_diagnostics(), only(attached(TEXT)), versioned=True)[0],
+    )
     told = finding_json(first) | {
         "trials": [
             {"fix": 0, "verdict": None, "why": None},
@@ -206,23 +210,23 @@ def test_a_fix_that_was_tried_says_what_came_of_it():
         ]
     }
     (tried,) = findings_of([told])
-    found = actions(result(findings=(tried,)), PATH, asked(), only(attached(TEXT)), versioned=True)[0]
+    found = actions(result(findings=(tried,)), PATH, ask_diagnostics(), only(attached(TEXT)), versioned=True)[0]
     assert found.title == f"{before.title}, tried: changes values"
 
 
 def applied(text: str, edits) -> str:
     lines = text.split("\n")
-    for one in sorted(edits, key=lambda one: (one.range.start.line, one.range.start.character), reverse=True):
-        start, end = one.range.start, one.range.end
+    for edit in sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True):
+        start, end = edit.range.start, edit.range.end
         assert start.line == end.line
         line = lines[start.line]
-        lines[start.line] = line[: start.character] + one.new_text + line[end.character :]
+        lines[start.line] = line[: start.character] + edit.new_text + line[end.character :]
     return "\n".join(lines)
 
 
 def test_a_fix_changes_the_text_as_it_says():
     moved = attached("# new\n" + TEXT)
-    first = actions(result(), PATH, asked(), only(moved), versioned=True)[0]
+    first = actions(result(), PATH, ask_diagnostics(), only(moved), versioned=True)[0]
     (change,) = first.edit.document_changes
     assert (change.text_document.uri, change.text_document.version) == ("file:///w/train.py", 3)
     assert "w = torch.ones(3).to(torch.float64).requires_grad_()" in applied("# new\n" + TEXT, change.edits)
@@ -230,19 +234,19 @@ def test_a_fix_changes_the_text_as_it_says():
 
 def test_no_fix_is_offered_once_a_line_of_it_was_edited():
     stale = attached(TEXT.replace("retain_graph=True", "retain_graph=False"))
-    found = actions(result(), PATH, asked(), only(stale), versioned=True)
-    assert [one.title for one in found if "retain" in one.title or "Let" in one.title] == []
+    found = actions(result(), PATH, ask_diagnostics(), only(stale), versioned=True)
+    assert [action.title for action in found if "retain" in action.title or "Let" in action.title] == []
 
 
 def test_an_editor_without_versions_gets_plain_changes():
-    found = actions(result(), PATH, asked(), only(attached()), versioned=False)
+    found = actions(result(), PATH, ask_diagnostics(), only(attached()), versioned=False)
     assert list(found[0].edit.changes) == ["file:///w/train.py"]
 
 
 def test_a_diagnostic_of_another_tool_or_run_gets_nothing():
-    other = lsp.Diagnostic(range=asked()[0].range, message="x", source="ruff", data="backprobe/v1:01")
-    gone = lsp.Diagnostic(range=asked()[0].range, message="x", source="backprobe", data="backprobe/v1:99")
-    odd = lsp.Diagnostic(range=asked()[0].range, message="x", source="backprobe", data={"a": 1})
+    other = lsp.Diagnostic(range=ask_diagnostics()[0].range, message="x", source="ruff", data="backprobe/v1:01")
+    gone = lsp.Diagnostic(range=ask_diagnostics()[0].range, message="x", source="backprobe", data="backprobe/v1:99")
+    odd = lsp.Diagnostic(range=ask_diagnostics()[0].range, message="x", source="backprobe", data={"a": 1})
     assert actions(result(), PATH, [other, gone, odd], only(attached()), versioned=True) == []
 
 
@@ -263,7 +267,9 @@ def test_a_suppression_stands_above_its_statement_and_the_engine_reads_it(text, 
     shown = result(texts={PATH: text}, findings=(finding,), tensors=(), calls=())
     document = attached(text, text)
     diagnostic = diagnostics(shown, PATH, only(document), None)
-    (suppress,) = [one for one in actions(shown, PATH, diagnostic, only(document), versioned=False) if one.edit]
+    (suppress,) = [
+        action for action in actions(shown, PATH, diagnostic, only(document), versioned=False) if action.edit
+    ]
     (edit,) = suppress.edit.changes["file:///w/train.py"]
     assert edit.range.start == lsp.Position(head - 1, 0)
     changed = applied(text, [edit])
@@ -284,10 +290,10 @@ def read_comments(text):
 
 def test_a_text_that_cannot_be_parsed_gets_no_suppression():
     document = attached(TEXT + "x = (\n")
-    found = actions(result(), PATH, asked(), only(document), versioned=True)
-    assert [one.title for one in found if "Suppress" in one.title] == []
+    found = actions(result(), PATH, ask_diagnostics(), only(document), versioned=True)
+    assert [action.title for action in found if "Suppress" in action.title] == []
 
 
 def test_a_result_is_kept_and_read_back_whole():
     kept = result(failure=Failure(message="x", path=PATH, line=2), page="http://127.0.0.1/runs/run_1")
-    assert decoded(encoded(kept)) == kept
+    assert decode_result(encode_result(kept)) == kept
