@@ -74,7 +74,7 @@ def check(
         function(*args, **kwargs)
     record = _there(block.record)
     judgement = judge(record, options)
-    findings = tuple(one for one in judgement.findings if one.suppressed is None)
+    findings = tuple(finding for finding in judgement.findings if finding.suppressed is None)
     failing = [] if fail_on is None else judgement.at_least(fail_on)
     if failing:
         name = getattr(function, "__qualname__", repr(function))
@@ -83,7 +83,7 @@ def check(
 
 
 def judging(fail_on: Level | None, ignore: Iterable[str]) -> Any:
-    """The options to judge by.
+    """Build the options to judge by.
 
     Raises:
         ValueError: a level or a rule is unknown.
@@ -101,7 +101,7 @@ def judging(fail_on: Level | None, ignore: Iterable[str]) -> Any:
 
 
 def project_of(function: Any) -> Path:
-    """The folder below which files carry taps: that of the function's file."""
+    """Return the folder below which files get taps: that of the function's file."""
     try:
         found = inspect.getsourcefile(inspect.unwrap(function))
     except TypeError:
@@ -110,10 +110,10 @@ def project_of(function: Any) -> Path:
 
 
 def message(what: str, record: Record, findings: Sequence[Finding]) -> str:
-    """What a failed test says: how many findings, then each with its lines of source, evidence and fix."""
-    from backprobe.show.amounts import counted
+    """Write what a failed test says: how many findings, then each with its lines of source, evidence and fix."""
+    from backprobe.show.amounts import count_noun
 
-    lines = [f"{counted(len(findings), 'finding')} of Backprobe in {what}", *_texts(record, findings)]
+    lines = [f"{count_noun(len(findings), 'finding')} of Backprobe in {what}", *_texts(record, findings)]
     if len(findings) > _MOST_SHOWN:
         lines.append(f"... and {len(findings) - _MOST_SHOWN} more")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A child that leads a process group of its own, waited for at most some seconds and ended with all that it started.
+"""A child that leads a process group, waited for at most some seconds and ended with all that it started.
 
 Example:
     process = subprocess.Popen(command, start_new_session=True)
@@ -35,7 +35,7 @@ def killed_with_this_process(group: int) -> Iterator[None]:
 
 
 def wait_or_kill(process: subprocess.Popen[bytes], seconds: float, stop: threading.Event | None = None) -> int | None:
-    """The exit code; None: the seconds were over, or `stop` was set. Either way nothing of the child's group runs on.
+    """Wait for a child; return its exit code, or None if the seconds were over or `stop` was set.
 
     A group is ended after a child that ended in time too: it may have left processes behind. If this process ends
     while it waits, the group is killed as well.

@@ -17,7 +17,7 @@ MOST_FILES: Final = 64
 
 
 def imported_files(script: Path, roots: Sequence[Path]) -> tuple[Path, ...]:
-    """The script and what it imports, over several files, without what is no file of the project's.
+    """List the script and the project's files that it imports, directly or through others.
 
     Args:
         script: An absolute path.
@@ -41,7 +41,7 @@ def module_roots(script: Path, folder: Path) -> tuple[Path, ...]:
 
 
 def _names(path: Path) -> Iterator[str]:
-    """What a file imports; relative imports with their dots."""
+    """Yield the modules that a file imports; relative imports with their dots."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -57,21 +57,21 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def _files(name: str, roots: Sequence[Path], importer: Path) -> Iterator[Path]:
-    """The files of a module and of the packages around it, where some root has them."""
+    """Yield the files of a module and of the packages around it, where some root has them."""
     bare = name.lstrip(".")
     dots = len(name) - len(bare)
     if dots:
         base = importer.parents[min(dots, len(importer.parents)) - 1]
-        yield from _below(base, bare.split(".") if bare else [])
+        yield from _find_below(base, bare.split(".") if bare else [])
         return
     for root in roots:
-        found = tuple(_below(root, bare.split(".")))
+        found = tuple(_find_below(root, bare.split(".")))
         if found:
             yield from found
             return
 
 
-def _below(base: Path, parts: Sequence[str]) -> Iterator[Path]:
+def _find_below(base: Path, parts: Sequence[str]) -> Iterator[Path]:
     folder = base
     for at, part in enumerate(parts):
         module = folder / f"{part}.py"

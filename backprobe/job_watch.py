@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from backprobe.recorder.health import Health
     from backprobe.recorder.record_sender import Sender
     from backprobe.recorder.sources import SourcePolicy
-    from backprobe.recorder.training_job import Asked, Ranks
+    from backprobe.recorder.training_job import JobRequest, Ranks
     from backprobe.rules import Finding, Judgement
 
 _WIDTH: Final = 100
@@ -46,11 +46,11 @@ class Watching:
         tier: Literal["state", "grad", "full"] = "full",
         save: str | Path | None = None,
         report: bool | None = None,
-        sending: Asked | None = None,
+        sending: JobRequest | None = None,
     ) -> None:
         from backprobe.capture import Options
         from backprobe.capture.program.watch import check
-        from backprobe.recorder.training_job import Asked
+        from backprobe.recorder.training_job import JobRequest
 
         if every is not None and every < 1:
             raise ValueError(f"every={every}: a step is taken at every so many, so it is 1 or more")
@@ -58,7 +58,7 @@ class Watching:
         self._watched: tuple[Any, ...] = watched
         self._options = Options(tier=tier, entry="watch", every=every, histograms=histograms)
         self._path = None if save is None else Path(save)
-        self._sending = Asked(url="") if sending is None else sending
+        self._sending = JobRequest(url="") if sending is None else sending
         self._sending.check()
         self._report = not self._sending.sends if report is None else report
         self._sender: Sender | None = None
@@ -72,15 +72,15 @@ class Watching:
         self._pid = os.getpid()
         self.lost: str | None = None
 
-    def named(self, frame: FrameType | None) -> Self:
+    def read_names(self, frame: FrameType | None) -> Self:
         """Read from the caller's source what it calls the things that are watched."""
         from backprobe.capture.program.watch import names_given
 
         self._names = names_given(frame, len(self._watched))
         return self
 
-    def called(self, names: Sequence[str | None]) -> Self:
-        """What the record calls the things that are watched, in their order."""
+    def set_names(self, names: Sequence[str | None]) -> Self:
+        """Set what the record calls the things that are watched, in their order."""
         self._names = list(names)
         return self
 
@@ -201,7 +201,7 @@ class Watching:
         return None if self._sender is None else self._sender.health
 
     def summary(self) -> str:
-        """The findings as text, and a line that says what was judged."""
+        """Return the findings as text, and a line that says what was judged."""
         from backprobe.show.formats import concise
 
         if self._idle is not None:
@@ -216,7 +216,7 @@ class Watching:
         return f"<backprobe.watch, {'ended' if self._file is None and self._record is not None else 'open'}>"
 
     def _keep(self, frames: bytes, *, keeps_frame: bool = True) -> None:
-        """The sink: keep frames here, and in the file as long as it takes them."""
+        """Keep frames here, and in the file as long as it takes them."""
         if keeps_frame:
             self._frames.append(frames)
             if self._sender is not None:
@@ -234,7 +234,7 @@ class Watching:
             self._file = None
 
     def _print(self) -> None:
-        """Print the findings: an error of ours ends in a line, never in the job."""
+        """Print the findings: an internal error ends in a line, never in the job."""
         try:
             text = self.summary()
         except Exception as error:
@@ -265,7 +265,7 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
     Inside another capture of this process the watch records nothing and says so once: that capture sees the block.
 
     Args:
-        every: Take every so-manieth step instead; 1: all of them.
+        every: Record every N-th step instead; 1: all of them.
         histograms: At each step taken, count the elements of each parameter and gradient by size; at the tier "full".
         tier: How much is recorded: "state" walks no graph, "grad" reads no values.
         save: A file for the record, which `backprobe show` and `backprobe.load` read.
@@ -275,7 +275,7 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
         project: Of the service; None: as BACKPROBE_PROJECT says.
         source: What of the program's text is sent: "functions" that the record names, "lines" alone, "full" or "none".
             Rules that need more text than that are among those that were not run.
-        on_finding: Called with each finding that the service makes while the job goes on, in a thread of ours, as the
+        on_finding: Called with each finding that the service makes while the job goes on, in another thread, as the
             API has it (`finding["rule"]["name"]`). Set a flag in it, and look at that between two steps.
         ranks: Of a job of several processes that is sent, the "first" is recorded, or "all", as a run each.
         labels: Of the run, beside `group`, `rank` and `world_size`.
@@ -285,15 +285,15 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
         ValueError: an argument cannot be; the message says what can.
         RuntimeError: on entering it a second time.
     """
-    from backprobe.recorder.training_job import Asked
+    from backprobe.recorder.training_job import JobRequest
 
-    sending = Asked(url=url, project=project, source=source, on_finding=on_finding, ranks=ranks, labels=labels)
+    sending = JobRequest(url=url, project=project, source=source, on_finding=on_finding, ranks=ranks, labels=labels)
     made = Watching(*watched, every=every, histograms=histograms, tier=tier, save=save, report=report, sending=sending)
-    return made.named(_caller())
+    return made.read_names(_caller())
 
 
 def _caller() -> FrameType | None:
-    """The frame that called the function that asks."""
+    """Return the frame that called the function which asks."""
     frame = inspect.currentframe()
     here = None if frame is None else frame.f_back
     return None if here is None else here.f_back

@@ -88,8 +88,8 @@ class Policy:
         except ValueError as error:
             raise pytest.UsageError(f"{where}: {error}") from None
 
-    def of(self, item: pytest.Item) -> Policy:
-        """The policy of a test: the nearest marker decides, what is ignored adds up.
+    def policy_of_test(self, item: pytest.Item) -> Policy:
+        """Return the policy of a test: the nearest marker decides, and what markers ignore adds up.
 
         Raises:
             pytest.UsageError: a marker cannot be followed.
@@ -101,12 +101,12 @@ class Policy:
             ignore = mark.kwargs.get("ignore", ())
             ignored += [ignore] if isinstance(ignore, str) else list(ignore)
             given = {**mark.kwargs, **given}
-        one = Policy(
+        policy = Policy(
             fail_on=given.get("fail_on", self.fail_on), ignore=tuple(ignored), off=bool(given.get("off", self.off))
         )
         if given:
-            one.check(item.nodeid)
-        return one
+            policy.check(item.nodeid)
+        return policy
 
 
 def _check_mark(item: pytest.Item, mark: pytest.Mark) -> None:
@@ -129,13 +129,13 @@ class Capturing:
         """
         for item in items:
             if not hasattr(item.config, "workerinput"):
-                self.own.of(item)
+                self.own.policy_of_test(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Run the test under capture, and judge what was seen."""
         try:
-            policy = self.own.of(item)
+            policy = self.own.policy_of_test(item)
         except pytest.UsageError as error:
             pytest.fail(str(error), pytrace=False)
         function = getattr(item, "function", None)
@@ -152,18 +152,21 @@ class Capturing:
             with block:
                 result = yield
         except BaseException:
-            _judged(item, block.record, policy, "before the test failed")
+            _judge_test(item, block.record, policy, "before the test failed")
             raise
-        failing = _judged(item, block.record, policy, "below the level that fails")
+        failing = _judge_test(item, block.record, policy, "below the level that fails")
         if failing is not None:
             pytest.fail(failing, pytrace=False)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say how many tests were captured and how many had findings; reports of pytest-xdist's workers count too."""
-        reports = [one for kind in terminalreporter.stats.values() for one in kind]
+        reports = [report for kind in terminalreporter.stats.values() for report in kind]
         counts = [
-            value for one in reports for name, value in getattr(one, "user_properties", ()) if _is_call(one, name)
+            value
+            for report in reports
+            for name, value in getattr(report, "user_properties", ())
+            if _is_call(report, name)
         ]
         found = sum(count > 0 for count in counts)
         terminalreporter.write_line(
@@ -175,14 +178,14 @@ def _is_call(report: Any, name: str) -> bool:
     return name == _PROPERTY and getattr(report, "when", None) == "call"
 
 
-def _judged(item: pytest.Item, record: Record | None, policy: Policy, what: str) -> str | None:
-    """The text that fails the test, or None; findings that do not fail it stand in a section of its report."""
+def _judge_test(item: pytest.Item, record: Record | None, policy: Policy, what: str) -> str | None:
+    """Return the text that fails the test, or None. Findings that do not fail it get a section of its report."""
     if record is None:
         return None
     from backprobe.rules import judge
 
     judgement = judge(record, judging(policy.fail_on, policy.ignore))
-    findings = [one for one in judgement.findings if one.suppressed is None]
+    findings = [finding for finding in judgement.findings if finding.suppressed is None]
     item.user_properties.append((_PROPERTY, len(findings)))
     failing = judgement.at_least(policy.fail_on)
     if failing and what.startswith("below"):
@@ -193,7 +196,7 @@ def _judged(item: pytest.Item, record: Record | None, policy: Policy, what: str)
 
 
 def _rewriting(names: Mapping[str, Any]) -> Rewriting | None:
-    """What pytest did to the `assert` statements of a module, for the tapped code to say as much when one fails."""
+    """Return pytest's rewriting of a module's `assert` statements, so that tapped code explains failures too."""
     if "@pytest_ar" not in names:
         return None
     try:

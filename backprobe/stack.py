@@ -34,25 +34,25 @@ _raised_from: list[int] = []
 
 
 def main_bytes() -> int:
-    """The most that the main thread's stack may grow to; 0 if there is no limit."""
+    """Return the most that the main thread's stack may grow to; 0 if there is no limit."""
     soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
     return 0 if soft == resource.RLIM_INFINITY else soft
 
 
 def thread_bytes() -> int:
-    """The stack of the next thread that Python, or a library in C, starts; the smaller of both."""
+    """Return the stack of the next thread that Python, or a library in C, starts; the smaller of both."""
     own, default = threading.stack_size(), _default()
     given = default or main_bytes() or _UNLIMITED_THREAD
     return min(own, given) if own else given
 
 
 def own_budget() -> int:
-    """Wrapped nodes that may live at once in this process."""
+    """Return how many wrapped nodes may live at once in this process."""
     return node_budget(main_bytes(), thread_bytes())
 
 
 def node_budget(main: int, thread: int) -> int:
-    """Wrapped nodes that may live at once.
+    """Return how many wrapped nodes may live at once.
 
     Args:
         main: Bytes of the main thread's stack, 0 without a limit. thread: of the smallest other one.
@@ -63,8 +63,8 @@ def node_budget(main: int, thread: int) -> int:
     return min(_MOST, smallest // _BYTES_PER_NODE)
 
 
-def raised() -> tuple[int, int] | None:
-    """The soft and the hard limit to start a process of ours with; None if the limit is high enough, or cannot rise."""
+def find_raised_limit() -> tuple[int, int] | None:
+    """Return the soft and hard limit for a child process; None if the limit is high enough, or cannot rise."""
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     if soft == resource.RLIM_INFINITY or soft >= RAISED:
         return None
@@ -91,7 +91,7 @@ def settle(was: int) -> None:
 
 
 def deviations() -> tuple[str, ...]:
-    """What a program can notice of a raised limit."""
+    """List what a program can notice of a raised limit."""
     if not _raised_from:
         return ()
     said = (

@@ -7,7 +7,7 @@ r"""The service's HTTP API from Python: `Client`, and `AsyncClient` with the sam
         for finding in service.findings(run.id):
             print(finding["message"])
 
-httpx is needed (`pip install 'backprobe[client]'`). A request that fails on the way or is told to come back is sent
+httpx is needed (`pip install 'backprobe[client]'`). A request that fails on the way or is asked to come back is sent
 again, with pauses that grow; a POST carries an Idempotency-Key, so that it has one effect however often it is sent.
 """
 

@@ -12,10 +12,10 @@ from backprobe.client.requests import MOST_WAIT_SECONDS, Pause, Question, call
 LINES: Final = "application/x-ndjson"
 
 
-def audited(items: Iterable[Mapping[str, Any]], head: Mapping[str, Any], wait: float) -> Question[dict[str, Any]]:
+def submit_audit(items: Iterable[Mapping[str, Any]], head: Mapping[str, Any], wait: float) -> Question[dict[str, Any]]:
     """Begin an audit of these items and wait so many seconds for its end; the audit as it then is.
 
-    An upload that breaks, or is told that the queue is full, is sent again under its key and goes on where it stood.
+    An upload that breaks, or finds the queue full, is sent again under its key and goes on where it stopped.
     """
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *items))
     reply = yield from call("POST", "/v1/audits", headers={"Content-Type": LINES}, content=content)

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeVar
 
 import backprobe
 from backprobe.client import requests
-from backprobe.client.audits import audited
+from backprobe.client.audits import submit_audit
 from backprobe.client.requests import Pause, Question, Reply, Resumed, Run, Send
 
 try:
@@ -101,7 +101,7 @@ class Client:
         Raises:
             ApiError: it was refused. ServiceAway: the service did not answer.
         """
-        return self._ask(requests.answered(method, path, body=body, headers=headers, params=params))
+        return self._ask(requests.ask_answer(method, path, body=body, headers=headers, params=params))
 
     def submit(self, *, wait: float = 0, **body: Any) -> Run:
         """Submit a snippet: `source=` or `files=` and `entry=`, and whatever else `POST /v1/runs` takes.
@@ -109,22 +109,22 @@ class Client:
         Raises:
             ApiError: it was refused; nothing was stored. ServiceAway: the service did not answer.
         """
-        return self._ask(requests.submitted(body, wait))
+        return self._ask(requests.submit_run(body, wait))
 
     def run(self, run: str, *, wait: float = 0) -> Run:
         """One run; with `wait`, as soon as it has ended, or after so many seconds as it stands."""
-        return self._ask(requests.waited(run, wait))
+        return self._ask(requests.wait_for_run(run, wait))
 
     def rerun(self, run: str, **body: Any) -> Run:
         """Run the same program again; `body` names what is to be other than it was (`POST /v1/runs/{run}/rerun`)."""
-        return requests.run_of(self._ask(requests.told("POST", f"/v1/runs/{run}/rerun", body=body)))
+        return requests.run_of(self._ask(requests.ask_json("POST", f"/v1/runs/{run}/rerun", body=body)))
 
     def cancel(self, run: str) -> Run:
         """Ask for a run's end."""
-        return requests.run_of(self._ask(requests.told("POST", f"/v1/runs/{run}/cancel")))
+        return requests.run_of(self._ask(requests.ask_json("POST", f"/v1/runs/{run}/cancel")))
 
     def events(self, run: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
-        """What happens to a run, as it happens, until it has ended; `after` is the `seq` of the last one seen before.
+        """Yield the events of a run as they happen, until it has ended; `after` is the `seq` of the last one seen.
 
         A stream that breaks is asked for again, behind the last event that came.
 
@@ -141,7 +141,7 @@ class Client:
                         reply = _reply(response)
                     else:
                         for event in EventSource(response).iter_sse():
-                            told = stands.seen(event.event, event.id, event.data)
+                            told = stands.decode_event(event.event, event.id, event.data)
                             if told is not None:
                                 yield told
             except httpx.TransportError as error:
@@ -150,15 +150,15 @@ class Client:
                 time.sleep(stands.broken(reply))
 
     def record(self, run: str) -> bytes:
-        """The record of an ended run as the bytes of a file: `backprobe.load` reads them."""
+        """Fetch the record of an ended run as the bytes of a file: `backprobe.load` reads them."""
         return self._ask(requests.record(run))
 
     def upload(self, record: bytes, *, project: str | None = None) -> Run:
-        """Store the bytes of a record file as a run of its own; its findings come within seconds."""
-        return self._ask(requests.uploaded(record, project))
+        """Store the bytes of a record file as a new run; its findings come within seconds."""
+        return self._ask(requests.upload_record(record, project))
 
     def begin_recording(self, run: str, **body: Any) -> Run:
-        """Make the run of a recorder under an id of its own: `backprobe.client.new_run_id()`.
+        """Make the run of a recorder under an id that the caller chose: `backprobe.client.new_run_id()`.
 
         `body` as `PUT /v1/runs/{run}` takes it. The same again changes nothing.
         """
@@ -171,19 +171,19 @@ class Client:
             ApiError: `frame-missing`: some before it have not come, and `run(...)` tells in `told["recorder"]` which is
                 wanted. `run-ended`, `frame-differs`, `bad-record`, `too-large`: see the hint.
         """
-        return self._ask(requests.framed(run, n, frame))
+        return self._ask(requests.put_frame(run, n, frame))
 
     def end_recording(self, run: str, **body: Any) -> Run:
         """Say how the job ended (`POST /v1/runs/{run}/end`); the run, ended. Again changes nothing."""
-        return self._ask(requests.over(run, body))
+        return self._ask(requests.ask_ended_run(run, body))
 
     def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
         """Begin an audit of up to 50,000 items; `head` and each item as `POST /v1/audits` takes them."""
-        return self._ask(audited(items, head, wait))
+        return self._ask(submit_audit(items, head, wait))
 
     def compare(self, a: str, b: str) -> Mapping[str, Any]:
-        """What differs between two runs."""
-        return self._ask(requests.told("GET", "/v1/compare", {"a": a, "b": b}))
+        """Fetch what differs between two runs."""
+        return self._ask(requests.ask_json("GET", "/v1/compare", {"a": a, "b": b}))
 
     def items(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
         """Every item of a list, page by page: `items("/v1/runs", status="failed")`."""
@@ -195,15 +195,15 @@ class Client:
                 return
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """Runs, newest first."""
+        """Yield runs, newest first."""
         return (requests.run_of(told) for told in self.items("/v1/runs", **filters))
 
     def findings(self, run: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """The findings of a run, `backprobe.finding/1`, worst first."""
+        """Yield the findings of a run, `backprobe.finding/1`, worst first."""
         return self.items(f"/v1/runs/{run}/findings", **filters)
 
     def tensors(self, run: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """The tensors of a run with their last state."""
+        """Yield the tensors of a run with their last state."""
         return self.items(f"/v1/runs/{run}/tensors", **filters)
 
 
@@ -248,23 +248,23 @@ class AsyncClient:
         self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None, **params: Any
     ) -> Any:
         """As `Client.call`."""
-        return await self._ask(requests.answered(method, path, body=body, headers=headers, params=params))
+        return await self._ask(requests.ask_answer(method, path, body=body, headers=headers, params=params))
 
     async def submit(self, *, wait: float = 0, **body: Any) -> Run:
         """As `Client.submit`."""
-        return await self._ask(requests.submitted(body, wait))
+        return await self._ask(requests.submit_run(body, wait))
 
     async def run(self, run: str, *, wait: float = 0) -> Run:
         """As `Client.run`."""
-        return await self._ask(requests.waited(run, wait))
+        return await self._ask(requests.wait_for_run(run, wait))
 
     async def rerun(self, run: str, **body: Any) -> Run:
         """As `Client.rerun`."""
-        return requests.run_of(await self._ask(requests.told("POST", f"/v1/runs/{run}/rerun", body=body)))
+        return requests.run_of(await self._ask(requests.ask_json("POST", f"/v1/runs/{run}/rerun", body=body)))
 
     async def cancel(self, run: str) -> Run:
         """As `Client.cancel`."""
-        return requests.run_of(await self._ask(requests.told("POST", f"/v1/runs/{run}/cancel")))
+        return requests.run_of(await self._ask(requests.ask_json("POST", f"/v1/runs/{run}/cancel")))
 
     async def events(self, run: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """As `Client.events`."""
@@ -278,7 +278,7 @@ class AsyncClient:
                         reply = _reply(response)
                     else:
                         async for event in EventSource(response).aiter_sse():
-                            told = stands.seen(event.event, event.id, event.data)
+                            told = stands.decode_event(event.event, event.id, event.data)
                             if told is not None:
                                 yield told
             except httpx.TransportError as error:
@@ -292,7 +292,7 @@ class AsyncClient:
 
     async def upload(self, record: bytes, *, project: str | None = None) -> Run:
         """As `Client.upload`."""
-        return await self._ask(requests.uploaded(record, project))
+        return await self._ask(requests.upload_record(record, project))
 
     async def begin_recording(self, run: str, **body: Any) -> Run:
         """As `Client.begin_recording`."""
@@ -300,19 +300,19 @@ class AsyncClient:
 
     async def send_frame(self, run: str, n: int, frame: bytes) -> int:
         """As `Client.send_frame`."""
-        return await self._ask(requests.framed(run, n, frame))
+        return await self._ask(requests.put_frame(run, n, frame))
 
     async def end_recording(self, run: str, **body: Any) -> Run:
         """As `Client.end_recording`."""
-        return await self._ask(requests.over(run, body))
+        return await self._ask(requests.ask_ended_run(run, body))
 
     async def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
         """As `Client.audit`."""
-        return await self._ask(audited(items, head, wait))
+        return await self._ask(submit_audit(items, head, wait))
 
     async def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """As `Client.compare`."""
-        return await self._ask(requests.told("GET", "/v1/compare", {"a": a, "b": b}))
+        return await self._ask(requests.ask_json("GET", "/v1/compare", {"a": a, "b": b}))
 
     async def items(self, path: str, **params: Any) -> AsyncIterator[dict[str, Any]]:
         """As `Client.items`."""

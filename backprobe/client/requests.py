@@ -63,13 +63,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     told: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """What it runs, for people: its entry; of what nobody named, the end of its snippet's id."""
         return (self.entry or "-") if self.named is not False else f"unnamed {str(self.told.get('snippet'))[-6:]}"
 
 
 def run_of(told: dict[str, Any]) -> Run:
-    """The run in an answer."""
+    """Read the run from an answer."""
     return msgspec.structs.replace(msgspec.convert(told, Run), told=told)
 
 
@@ -102,7 +102,7 @@ class Reply:
     lost: str | None = None
 
     def json(self) -> Any:
-        """The body's value."""
+        """Decode the body."""
         return msgspec.json.decode(self.body)
 
 
@@ -170,15 +170,15 @@ def _parameter(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def submitted(body: Mapping[str, Any], wait: float) -> Question[Run]:
+def submit_run(body: Mapping[str, Any], wait: float) -> Question[Run]:
     """Submit a snippet and wait so many seconds for its end; the run as it then is."""
     first = min(int(wait), MOST_WAIT_SECONDS)
     reply = yield from call("POST", "/v1/runs", body=body, headers={"Prefer": f"wait={first}"} if first else {})
     run = run_of(reply.json())
-    return (yield from waited(run.id, wait - first)) if wait > first and not run.ended else run
+    return (yield from wait_for_run(run.id, wait - first)) if wait > first and not run.ended else run
 
 
-def waited(run: str, wait: float) -> Question[Run]:
+def wait_for_run(run: str, wait: float) -> Question[Run]:
     """One run; with `wait`, as soon as it has ended, or after so many seconds as it stands."""
     left = wait
     while True:
@@ -193,25 +193,25 @@ def waited(run: str, wait: float) -> Question[Run]:
 
 
 def page(path: str, params: Mapping[str, Any], cursor: str | None) -> Question[tuple[list[Any], str | None]]:
-    """A page of a list, and the cursor of the next one."""
+    """Fetch a page of a list, and the cursor of the next one."""
     reply = yield from call("GET", path, params={**params, "cursor": cursor})
     told = reply.json()
     return told["items"], told["next_cursor"]
 
 
-def told(method: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Question[Any]:
-    """The JSON of one answer; None where it has no body."""
+def ask_json(method: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Question[Any]:
+    """Fetch the JSON of one answer; None if it has no body."""
     reply = yield from call(method, path, params=params, body=body)
     return reply.json() if reply.body else None
 
 
 def record(run: str) -> Question[bytes]:
-    """The bytes of a run's record file."""
+    """Fetch the bytes of a run's record file."""
     return (yield from call("GET", f"/v1/runs/{run}/record", headers={"Accept": RECORD_MEDIA})).body
 
 
-def uploaded(data: bytes, project: str | None) -> Question[Run]:
-    """The run that a record file becomes."""
+def upload_record(data: bytes, project: str | None) -> Question[Run]:
+    """Upload a record file; return the run that it becomes."""
     sent = {"Content-Type": RECORD_MEDIA}
     return run_of(
         (yield from call("POST", "/v1/records", params={"project": project}, headers=sent, content=data)).json()
@@ -219,19 +219,19 @@ def uploaded(data: bytes, project: str | None) -> Question[Run]:
 
 
 def began(run: str, body: Mapping[str, Any]) -> Question[Run]:
-    """The run of a recorder, made now or by this very request before."""
+    """Create the run of a recorder, or find it if this same request created it before."""
     return run_of((yield from call("PUT", f"/v1/runs/{run}", body=body)).json())
 
 
-def framed(run: str, n: int, frame: bytes) -> Question[int]:
-    """The number of the frame that is wanted after this one."""
+def put_frame(run: str, n: int, frame: bytes) -> Question[int]:
+    """Send a frame; return the number of the frame that the service wants next."""
     path = f"/v1/runs/{run}/frames/{n}"
     reply = yield from call("PUT", path, headers={"Content-Type": RECORD_MEDIA}, content=frame)
     return int(reply.headers["next-frame"])
 
 
-def over(run: str, body: Mapping[str, Any]) -> Question[Run]:
-    """The run of a recorder, ended; while another request is ending it, it is asked again."""
+def ask_ended_run(run: str, body: Mapping[str, Any]) -> Question[Run]:
+    """End the run of a recorder. While another request is ending it, ask again."""
     pause = FIRST_PAUSE_SECONDS
     for _ in range(MOST_TRIES):
         reply = yield from call("POST", f"/v1/runs/{run}/end", body=body)
@@ -259,8 +259,8 @@ class Resumed:
         """To ask for the stream with, behind the last event that was seen."""
         return {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(self._after)} if self._after else {})
 
-    def seen(self, kind: str, number: str, data: str) -> dict[str, Any] | None:
-        """An event of the stream; what it tells, None for the last one, and for one without data."""
+    def decode_event(self, kind: str, number: str, data: str) -> dict[str, Any] | None:
+        """Decode an event of the stream; return None for the last one, and for one without data."""
         self._tries, self._pause = 0, FIRST_PAUSE_SECONDS
         if kind == "end":
             self.over = True
@@ -271,7 +271,7 @@ class Resumed:
         return msgspec.json.decode(data)
 
     def broken(self, reply: Reply) -> float:
-        """It ended before its end, or was refused: seconds after which to ask for it again.
+        """Return the seconds after which to ask again for a stream that broke or was refused.
 
         Raises:
             ApiError: the service refused it. ServiceAway: it did not answer, again and again.
@@ -290,7 +290,7 @@ class Resumed:
         return pause
 
 
-def answered(
+def ask_answer(
     method: str, path: str, *, body: Any, headers: Mapping[str, str] | None, params: Mapping[str, Any]
 ) -> Question[Any]:
     """One answer: the value of its JSON, the bytes of anything else, None without a body."""

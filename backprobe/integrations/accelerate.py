@@ -26,11 +26,11 @@ def watch(accelerator: Accelerator, *prepared: Any, **options: Any) -> Watching:
 
     things: list[Any] = []
     names: list[str] = []
-    for one in prepared:
-        is_model = hasattr(one, "named_modules")
-        bare = one.optimizer if isinstance(one, AcceleratedOptimizer) else one
+    for thing in prepared:
+        is_model = hasattr(thing, "named_modules")
+        bare = thing.optimizer if isinstance(thing, AcceleratedOptimizer) else thing
         things.append(accelerator.unwrap_model(bare) if is_model else bare)
         kind = "model" if is_model else "optimizer"
         others = sum(name.startswith(kind) for name in names)
         names.append(f"{kind}{others}" if others else kind)
-    return watch_block(*things, **options).called(names)
+    return watch_block(*things, **options).set_names(names)

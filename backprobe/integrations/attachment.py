@@ -35,7 +35,7 @@ class Attachment:
         if self._open:
             return
         try:
-            made = watch(*(thing for _, thing in watched), **self._options).called([name for name, _ in watched])
+            made = watch(*(thing for _, thing in watched), **self._options).set_names([name for name, _ in watched])
             made.__enter__()
         except Exception as error:  # noqa: BLE001 - the fence: the loop goes on without
             _log.warning("this training is not watched: %s: %s", type(error).__name__, error)
@@ -55,6 +55,6 @@ class Attachment:
 
 def named_optimizers(optimizers: Sequence[Any]) -> list[tuple[str, Any]]:
     """Optimizers with their names; a wrapper's own optimizer, where one is wrapped."""
-    bare = [getattr(one, "optimizer", one) for one in optimizers]
+    bare = [getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers]
     names = ["optimizer"] if len(bare) == 1 else [f"optimizers[{at}]" for at in range(len(bare))]
     return list(zip(names, bare, strict=True))

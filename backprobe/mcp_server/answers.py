@@ -1,6 +1,6 @@
 """What the tools answer: plain text for a model, short first, with the cause, the line, the evidence and the edit.
 
-What a program printed, raised or named is a stranger's: control characters are escaped, and it is told to be data.
+What a program printed, raised or named is untrusted: control characters are escaped, and it is marked as data.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.amounts import counted
+from backprobe.show.amounts import count_noun
 from backprobe.show.check_lines import checks_line
 from backprobe.show.evidence import with_calls_from_one
 from backprobe.show.formats import terminal_report
@@ -18,7 +18,7 @@ from backprobe.show.plain_text import cut, plain
 from backprobe.show.terminal_style import Ink
 
 if TYPE_CHECKING:
-    from backprobe.mcp_server.known_runs import Kept
+    from backprobe.mcp_server.known_runs import KeptRun
     from backprobe.rules import Edit, Finding
     from backprobe.rules.framework.finding import StackFrame
 
@@ -28,8 +28,8 @@ MOST_BYTES: Final = 8_000
 MOST_ASKED_BYTES: Final = 200_000
 
 
-def bounded(answer: str, most_bytes: int = MOST_BYTES) -> str:
-    """The answer in at most so many bytes of UTF-8; one that is cut says so, and how to get the rest."""
+def cut_answer(answer: str, most_bytes: int = MOST_BYTES) -> str:
+    """Cut the answer to so many bytes of UTF-8; one that is cut says so, and how to get the rest."""
     most = max(500, min(most_bytes, MOST_ASKED_BYTES))
     whole = answer.encode("utf-8", "backslashreplace")
     if len(whole) <= most:
@@ -39,7 +39,7 @@ def bounded(answer: str, most_bytes: int = MOST_BYTES) -> str:
     return kept.rpartition("\n")[0] + note if "\n" in kept else kept + note
 
 
-def outcome(run: Kept, output: str = "") -> str:
+def outcome(run: KeptRun, output: str = "") -> str:
     """How a run ended, what was judged, its findings, and the end of what the program printed."""
     lines = [
         f"run {run.name}: {run.ending}.",
@@ -53,7 +53,7 @@ def outcome(run: Kept, output: str = "") -> str:
     return "\n".join(lines)
 
 
-def findings_lines(run: Kept) -> Iterator[str]:
+def findings_lines(run: KeptRun) -> Iterator[str]:
     """Each finding in four lines: what and where, cause, evidence, edit."""
     findings = run.findings
     if not findings:
@@ -83,7 +83,7 @@ def _short(number: int, finding: Finding) -> Iterator[str]:
 
 
 def _evidence(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The evidence in words, backward calls counted as `after-backward K` counts them."""
+    """Yield the evidence in words, backward calls counted as `after-backward K` counts them."""
     for name, value in finding.evidence.items():
         yield name, plain(str(with_calls_from_one(name, value)))
 
@@ -98,28 +98,27 @@ def _edit(edit: Edit) -> str:
     return f"line {region.start_line}, column {region.start_col} to {end}: {what}"
 
 
-def story(run: Kept, number: int) -> str:
-    """The whole story of one finding: lines of source, the places in their order, evidence, edits as diffs."""
+def story(run: KeptRun, number: int) -> str:
+    """Write all about one finding: lines of source, the places in their order, evidence, edits as diffs."""
     finding = run.finding(number)
     with shared_tables(run.record):
         lines = finding_lines(run.record, finding, Ink(False))
     lines = [f"finding {number} of run {run.name}", *lines[:-1]]
     lines += [f"  evidence: {name} = {value}" for name, value in _evidence(finding)]
     lines += [f"  stack ({stack.role}): {_stack(stack.frames)}" for stack in finding.stacks]
-    lines += [
-        f"  follows from it: {plain(one.rule)} at {plain(one.location.path)} line {one.location.region.start_line}"
-        for one in finding.consequences
-    ]
+    for consequence in finding.consequences:
+        place = f"{plain(consequence.location.path)} line {consequence.location.region.start_line}"
+        lines.append(f"  follows from it: {plain(consequence.rule)} at {place}")
     lines.append(f"explain_rule(rule={finding.rule.code!r}) has the manual of the rule.")
     return "\n".join(lines)
 
 
 def _stack(frames: Iterable[StackFrame]) -> str:
-    return " > ".join(f"{plain(one.path)}:{one.line} {plain(one.function)}" for one in frames)
+    return " > ".join(f"{plain(frame.path)}:{frame.line} {plain(frame.function)}" for frame in frames)
 
 
-def compared(before: Kept, after: Kept) -> str:
-    """Findings that are new, fixed or there in both, and tensors whose last state differs."""
+def write_comparison(before: KeptRun, after: KeptRun) -> str:
+    """Write which findings are new, fixed or the same, and the tensors whose last state differs."""
     from backprobe.mcp_server.comparison import changed_tensors, split
 
     found = split(before.findings, after.findings)
@@ -127,11 +126,11 @@ def compared(before: Kept, after: Kept) -> str:
         f"from run {before.name} ({before.ending}) to run {after.name} ({after.ending}):",
         f"findings: {len(found.fixed)} fixed, {len(found.new)} new, {len(found.same)} as before",
     ]
-    lines += [f"  fixed: {line(one)}" for one in found.fixed]
-    lines += [f"  new: {line(one)}" for one in found.new]
-    lines += [f"  as before: {line(one)}" for one in found.same]
+    lines += [f"  fixed: {line(finding)}" for finding in found.fixed]
+    lines += [f"  new: {line(finding)}" for finding in found.new]
+    lines += [f"  as before: {line(finding)}" for finding in found.same]
     changes = changed_tensors(before.record, after.record)
-    lines.append(counted(len(changes), "tensor") + " ended otherwise")
+    lines.append(count_noun(len(changes), "tensor") + " ended otherwise")
     lines += [f"  {change}" for change in changes[:40]]
     return "\n".join(lines)
 

@@ -27,7 +27,7 @@ class Split:
 
 
 def key(finding: Finding) -> Key:
-    """What makes a finding the same after an edit of its own line: rule, file, function, and the name it is about."""
+    """Return what makes a finding the same after an edit: rule, file, function, and the name it is about."""
     binding = finding.evidence.get("binding")
     return finding.rule.code, finding.location.path, finding.location.function, str(binding or "")
 
@@ -37,13 +37,13 @@ def split(before: Sequence[Finding], after: Sequence[Finding]) -> Split:
     left = Counter(map(key, before))
     new: list[Finding] = []
     same: list[Finding] = []
-    for one in after:
-        if left[key(one)]:
-            left[key(one)] -= 1
-            same.append(one)
+    for finding in after:
+        if left[key(finding)]:
+            left[key(finding)] -= 1
+            same.append(finding)
         else:
-            new.append(one)
-    fixed = [one for one in before if left[key(one)] and not left.subtract([key(one)])]
+            new.append(finding)
+    fixed = [finding for finding in before if left[key(finding)] and not left.subtract([key(finding)])]
     return Split(fixed=fixed, new=new, same=same)
 
 

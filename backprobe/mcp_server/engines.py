@@ -127,7 +127,7 @@ class LocalEngine:
             overlay = root / "overlay.json"
             if program.lies_in is None:
                 _write(place, program.files)
-            overlay.write_bytes(msgspec.json.encode(_changed(place, program.files)))
+            overlay.write_bytes(msgspec.json.encode(_find_changed_texts(place, program.files)))
             record, outputs = root / "record", [root / "stdout", root / "stderr"]
             command = [
                 sys.executable, "-m", "backprobe", "run", "--tier", program.tier, "--save", str(record),
@@ -137,10 +137,10 @@ class LocalEngine:
             code = _exit_code(command, self.folder, outputs, program.seconds, stop)
             if stop.is_set():
                 raise NotRun("the call was canceled, and the program was ended")
-            return _executed(record, code, _tail(outputs), program.seconds)
+            return _read_execution(record, code, _tail(outputs), program.seconds)
 
 
-def _changed(place: Path, files: Mapping[str, str]) -> dict[str, str]:
+def _find_changed_texts(place: Path, files: Mapping[str, str]) -> dict[str, str]:
     """Texts by real path that are not those of the files."""
     return {
         os.path.realpath(place / path): text
@@ -159,7 +159,10 @@ def _write(place: Path, files: Mapping[str, str]) -> None:
 def _exit_code(
     command: list[str], folder: Path, outputs: list[Path], seconds: float, stop: threading.Event
 ) -> int | None:
-    """The exit code; None: its seconds were over or nobody waits, and it was killed with all that it had started."""
+    """Run a command; return its exit code, or None if it was killed, with all that it had started.
+
+    It is killed after these seconds, or when nobody waits for it.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
     environment.pop("BACKPROBE_API_KEY", None)
     with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
@@ -188,7 +191,7 @@ def _tail(outputs: Iterable[Path]) -> str:
     return "\n".join(part for part in parts if part.strip())
 
 
-def _executed(path: Path, code: int | None, output: str, seconds: float) -> Executed:
+def _read_execution(path: Path, code: int | None, output: str, seconds: float) -> Executed:
     late = "" if code is not None else f"; it was stopped after {seconds:g} s: give it more `seconds`"
     if not path.exists() or not path.stat().st_size:
         raise NotRun(f"the program left no record{late or f' (exit code {code})'}; it printed:\n{output}")
@@ -242,11 +245,11 @@ class ServiceEngine:
                 raise NotRun(
                     f"run {run.id} is {run.status} after {program.seconds:g} s; list_findings has it once it ended"
                 )
-            return self._executed(run)
+            return self._fetch_execution(run)
         except (ApiError, ServiceAway) as error:
             raise NotRun(f"the service refused or did not answer: {error}") from None
 
-    def _executed(self, run: Run) -> Executed:
+    def _fetch_execution(self, run: Run) -> Executed:
         told = run.error or {}
         place = f" at {told['path']}:{told['line']}" if told.get("path") else ""
         ending = "ended well" if run.status == "succeeded" else f"{run.status}: {told.get('type') or ''}{place}"

@@ -29,7 +29,7 @@ class NoRun(LookupError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptRun:
     """A run.
 
     Attributes:
@@ -47,10 +47,10 @@ class Kept:
     @property
     def findings(self) -> list[Finding]:
         """What is said of it."""
-        return [one for one in self.judgement.findings if one.suppressed is None]
+        return [finding for finding in self.judgement.findings if finding.suppressed is None]
 
     def finding(self, number: int) -> Finding:
-        """The finding of this number, from 1.
+        """Return the finding with this number, from 1.
 
         Raises:
             NoRun: there is none.
@@ -72,7 +72,7 @@ class Runs:
 
     folder: Path
     client: Client | None = None
-    kept: OrderedDict[str, Kept] = field(default_factory=OrderedDict[str, Kept])
+    kept: OrderedDict[str, KeptRun] = field(default_factory=OrderedDict[str, KeptRun])
     made: int = 0
 
     def add(
@@ -83,12 +83,12 @@ class Runs:
         ended_well: bool,
         name: str = "",
         program: Program | None = None,
-    ) -> Kept:
+    ) -> KeptRun:
         """Judge a record, and keep it under a name: `local-1` and so on where it has none."""
         if not name:
             self.made += 1
             name = f"local-{self.made}"
-        one = Kept(
+        run = KeptRun(
             name=name,
             record=record,
             judgement=judge(record),
@@ -96,13 +96,13 @@ class Runs:
             ended_well=ended_well,
             program=program,
         )
-        self.kept[name] = one
+        self.kept[name] = run
         while len(self.kept) > MOST_RUNS:
             self.kept.popitem(last=False)
-        return one
+        return run
 
-    def get(self, name: str) -> Kept:
-        """The run of a name: one that was made here, the id of a run of the service, or a record file.
+    def get(self, name: str) -> KeptRun:
+        """Find the run of a name: one that was made here, the id of a run of the service, or a record file.
 
         Raises:
             NoRun: there is none, or it cannot be read.
@@ -111,8 +111,8 @@ class Runs:
             self.kept.move_to_end(name)
             return self.kept[name]
         if _SERVICE.fullmatch(name):
-            return self._fetched(name)
-        path = below(self.folder, name)
+            return self._fetch_run(name)
+        path = path_in_folder(self.folder, name)
         if path is None or not path.is_file():
             there = ", ".join(self.kept) or "none yet"
             raise NoRun(
@@ -122,7 +122,7 @@ class Runs:
             raise NoRun(f"{name!r} is larger than {MOST_RECORD_BYTES >> 20} MiB")
         return self._read(path.read_bytes(), name)
 
-    def _fetched(self, name: str) -> Kept:
+    def _fetch_run(self, name: str) -> KeptRun:
         if self.client is None:
             raise NoRun(f"{name} is a run of a service, and there is none: start `backprobe mcp --url ADDRESS`")
         from backprobe.client import ApiError, ServiceAway
@@ -132,7 +132,7 @@ class Runs:
         except (ApiError, ServiceAway) as error:
             raise NoRun(f"the service has no record of {name}: {error}") from None
 
-    def _read(self, data: bytes, name: str) -> Kept:
+    def _read(self, data: bytes, name: str) -> KeptRun:
         try:
             record = loads(data)
         except BadRecord as error:
@@ -143,8 +143,8 @@ class Runs:
         return self.add(record, ending=ending, ended_well=well, name=name)
 
 
-def below(folder: Path, name: str) -> Path | None:
-    """A path of the folder, symbolic links followed; None where it leads out of it."""
+def path_in_folder(folder: Path, name: str) -> Path | None:
+    """Return a path of the folder, symbolic links followed; None if it leads out of it."""
     if "\0" in name:
         return None
     path = (folder / name).resolve()

@@ -19,14 +19,14 @@ from pydantic import Field
 import backprobe
 from backprobe.imported_files import imported_files, module_roots
 from backprobe.mcp_server import answers, structured, tensor_states
-from backprobe.mcp_server.answers import bounded
+from backprobe.mcp_server.answers import cut_answer
 from backprobe.mcp_server.engines import MOST_SECONDS, Engine, LocalEngine, NotRun, Program, ServiceEngine
-from backprobe.mcp_server.known_runs import NoRun, Runs, below
+from backprobe.mcp_server.known_runs import NoRun, Runs, path_in_folder
 from backprobe.mcp_server.repairs import repair_text, try_edit
 from backprobe.mcp_server.structured import Answer
 from backprobe.mcp_server.tool_calls import reading_tool, running_tool
 from backprobe.rules.framework.manual import UnknownRule, headlines, manual
-from backprobe.show.amounts import counted
+from backprobe.show.amounts import count_noun
 from backprobe.show.formats import manual_text, terminal_report
 
 INSTRUCTIONS: Final = (
@@ -94,7 +94,7 @@ def _add_reading(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> No
     @tool
     def list_runs() -> Answer:
         """List the runs that can be asked about: made in this session, newest of the service, record files."""
-        return Answer(text="\n".join(_listed(runs)), values=structured.list_runs(runs))
+        return Answer(text="\n".join(_list_runs(runs)), values=structured.list_runs(runs))
 
     @tool
     def list_findings(run: RunName) -> Answer:
@@ -138,7 +138,7 @@ def _add_reading(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> No
     ) -> Answer:
         """Compare two runs: findings fixed, new or as before; tensors that ended otherwise."""
         first, second = runs.get(before), runs.get(after)
-        return Answer(text=answers.compared(first, second), values=structured.compare_findings(first, second))
+        return Answer(text=answers.write_comparison(first, second), values=structured.compare_findings(first, second))
 
 
 def _add_running(server: MCPServer[Any], runs: Runs, engine: Engine, turn: threading.Lock, default: float) -> None:
@@ -184,7 +184,7 @@ def _program(runs: Runs, source: str, path: str, arguments: tuple[str, ...], tie
         raise NotRun("give either `source`, the text of a program, or `path`, a script below the folder")
     if source:
         return Program(files={"snippet.py": source}, entry="snippet.py", arguments=arguments, tier=tier)
-    script = below(runs.folder, path)
+    script = path_in_folder(runs.folder, path)
     if script is None or not script.is_file():
         raise NotRun(f"there is no script {path!r} below the server's folder")
     files = {
@@ -196,16 +196,19 @@ def _program(runs: Runs, source: str, path: str, arguments: tuple[str, ...], tie
     return Program(files=files, entry=entry, arguments=arguments, tier=tier, lies_in=runs.folder)
 
 
-def _listed(runs: Runs) -> list[str]:
+def _list_runs(runs: Runs) -> list[str]:
     lines = [
-        f"{one.name}: {one.ending}, {counted(len(one.findings), 'finding')}" for one in reversed(runs.kept.values())
+        f"{kept.name}: {kept.ending}, {count_noun(len(kept.findings), 'finding')}"
+        for kept in reversed(runs.kept.values())
     ]
     if runs.client is not None:
         from backprobe.client import ApiError, ServiceAway
 
         try:
             newest = [run for _, run in zip(range(20), runs.client.runs(limit=20), strict=False)]
-            lines += [f"{run.id}: {run.status}, {run.called} (service)" for run in newest if run.id not in runs.kept]
+            lines += [
+                f"{run.id}: {run.status}, {run.display_name} (service)" for run in newest if run.id not in runs.kept
+            ]
         except (ApiError, ServiceAway) as error:
             lines.append(f"the service does not answer: {error}")
     lines += [f"{path.relative_to(runs.folder)}: a record file" for path in sorted(runs.folder.glob("*.bprec"))[:50]]
@@ -232,8 +235,8 @@ def _add_resources(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> 
         """The whole report of a run: findings, tensors, backward calls."""
         try:
             with turn:
-                one = runs.get(run)
-                whole = terminal_report.render(one.record, one.judgement, tables=True)
+                kept = runs.get(run)
+                whole = terminal_report.render(kept.record, kept.judgement, tables=True)
         except NoRun as error:
             raise ResourceError(str(error)) from None
-        return bounded(whole, answers.MOST_ASKED_BYTES)
+        return cut_answer(whole, answers.MOST_ASKED_BYTES)

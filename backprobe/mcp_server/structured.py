@@ -10,7 +10,7 @@ from backprobe.mcp_server.comparison import split
 from backprobe.rules import finding_json
 
 if TYPE_CHECKING:
-    from backprobe.mcp_server.known_runs import Kept, Runs
+    from backprobe.mcp_server.known_runs import KeptRun, Runs
     from backprobe.mcp_server.repairs import Repair
     from backprobe.rules import Finding
 
@@ -27,29 +27,29 @@ class Answer:
 
 
 def list_runs(runs: Runs) -> dict[str, Any]:
-    """The runs of this session, newest first."""
+    """List the runs of this session, newest first."""
     return {"runs": [_summary(run) for run in reversed(runs.kept.values())]}
 
 
-def describe_run(run: Kept) -> dict[str, Any]:
-    """A run and its findings."""
+def describe_run(run: KeptRun) -> dict[str, Any]:
+    """Describe a run and its findings."""
     numbered = [{"number": number, **finding} for number, finding in enumerate(_short(run.findings), start=1)]
     return {**_summary(run), "findings": numbered}
 
 
-def describe_finding(run: Kept, number: int) -> dict[str, Any]:
-    """The whole of one finding, `backprobe.finding/1`."""
+def describe_finding(run: KeptRun, number: int) -> dict[str, Any]:
+    """Describe one finding as a whole, `backprobe.finding/1`."""
     return {"number": number, "finding": finding_json(run.finding(number), run=run.name, ruleset=None)}
 
 
-def compare_findings(before: Kept, after: Kept) -> dict[str, Any]:
-    """The findings of two runs."""
+def compare_findings(before: KeptRun, after: KeptRun) -> dict[str, Any]:
+    """Compare the findings of two runs."""
     found = split(before.findings, after.findings)
     return {"fixed": _short(found.fixed), "new": _short(found.new), "same": _short(found.same)}
 
 
 def describe_repair(repair: Repair) -> dict[str, Any]:
-    """What came of an edit."""
+    """Describe what an edit led to."""
     found = repair.found
     return {
         "verdict": repair.verdict,
@@ -62,7 +62,7 @@ def describe_repair(repair: Repair) -> dict[str, Any]:
     }
 
 
-def _summary(run: Kept) -> dict[str, Any]:
+def _summary(run: KeptRun) -> dict[str, Any]:
     return {
         "run": run.name,
         "ended_well": run.ended_well,

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.mcp_server.known_runs import Kept, NoRun
+from backprobe.mcp_server.known_runs import KeptRun, NoRun
 from backprobe.rules.analysis.gradients.why_none import why_none, why_none_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.amounts import counted, elements, number, shaped
+from backprobe.show.amounts import count_noun, elements, format_shape, number
 from backprobe.show.backward_calls import call_rows
 from backprobe.show.plain_text import plain
 from backprobe.show.tensor_table import FLAGS, name_of
@@ -26,7 +26,7 @@ _WRITTEN: Final = (
 
 
 def moment_of(record: Record, asked: str) -> Moment:
-    """The moment of this name.
+    """Find the moment with this name.
 
     Raises:
         NoRun: it is no moment, or the run has none like it; the message names those it has.
@@ -36,21 +36,23 @@ def moment_of(record: Record, asked: str) -> Moment:
         raise NoRun(f"{asked!r} is no moment: {_WRITTEN}")
     end, kind, k, by_number = written.groups()
     if by_number is not None:
-        found = [one for one in record.moments if one.moment == int(by_number)]
+        found = [moment for moment in record.moments if moment.moment == int(by_number)]
     elif end:
         found = list(record.moments[-1:])
     else:
-        of_kind = [one for one in record.moments if one.kind == kind]
+        of_kind = [moment for moment in record.moments if moment.kind == kind]
         found = of_kind[int(k or 1) - 1 : int(k or 1)] if int(k or 1) else []
     if not found:
-        counts = {one: sum(row.kind == one for row in record.moments) for one in KINDS[1:]}
-        there = ", ".join(f"{one} 1 to {count}" for one, count in counts.items() if count) or "none of backward or step"
+        counts = {kind: sum(row.kind == kind for row in record.moments) for kind in KINDS[1:]}
+        there = (
+            ", ".join(f"{kind} 1 to {count}" for kind, count in counts.items() if count) or "none of backward or step"
+        )
         raise NoRun(f"this run has no moment {asked!r}: it has `end`, and {there}")
     return found[0]
 
 
-def tensors_at(run: Kept, name: str, asked: str) -> str:
-    """The tensors with this name, or all that have one, at a moment: one a line, and why its `.grad` is None."""
+def tensors_at(run: KeptRun, name: str, asked: str) -> str:
+    """List the tensors with this name, or all that have one, at a moment: one a line, and why its `.grad` is None."""
     record = run.record
     if not record.moments:
         return f"run {run.name} has no moment: no statement was seen"
@@ -60,14 +62,17 @@ def tensors_at(run: Kept, name: str, asked: str) -> str:
     if not lines:
         raise NoRun(f"run {run.name} has no tensor named {name!r} at {asked}; without a name all are listed")
     when = f"moment {moment.moment} ({moment.kind}, {moment.step} steps before it)"
-    head = f"run {run.name}, {counted(len(lines), 'tensor')} at {when}:"
+    head = f"run {run.name}, {count_noun(len(lines), 'tensor')} at {when}:"
     return "\n".join([head, *lines])
 
 
 def _lines(record: Record, name: str, moment: Moment) -> Iterator[str]:
     index = lookup(record)
     at_end = moment.moment >= record.moments[-1].moment
-    call = next((one.call for one in record.backward_calls if one.moment_after == moment.moment), None)
+    call = next(
+        (backward_call.call for backward_call in record.backward_calls if backward_call.moment_after == moment.moment),
+        None,
+    )
     whys = why_none(record) if at_end else {} if call is None else why_none_after(record, call)
     small = {
         (row.tensor, row.of): row
@@ -76,8 +81,8 @@ def _lines(record: Record, name: str, moment: Moment) -> Iterator[str]:
     }
     for tensor in record.tensors:
         called = name_of(index, tensor.tensor)
-        history = [one for one in index.snapshots_of[tensor.tensor] if one.moment <= moment.moment]
-        bound = {one.name for one in index.bindings_of[tensor.tensor]}
+        history = [snapshot for snapshot in index.snapshots_of[tensor.tensor] if snapshot.moment <= moment.moment]
+        bound = {binding.name for binding in index.bindings_of[tensor.tensor]}
         if called is None or not history or (name and name != called and name not in bound):
             continue
         last = history[-1]
@@ -94,7 +99,7 @@ def _lines(record: Record, name: str, moment: Moment) -> Iterator[str]:
         why = whys.get(tensor.tensor)
         because = f"; why None: {plain(str(why.text))}" if why is not None and last.grad != "present" else ""
         flags = ", ".join(f"{flag}={getattr(last, flag)}" for flag in FLAGS if flag != "is_leaf")
-        what = f"{plain(called)} ({place}) {shaped(tensor.shape)} {tensor.dtype}"
+        what = f"{plain(called)} ({place}) {format_shape(tensor.shape)} {tensor.dtype}"
         yield f"  {what}: {state}, {flags}, {gradient}{because}"
 
 
@@ -110,14 +115,13 @@ def _gradient(history: list[Snapshot]) -> str:
     return "present"
 
 
-def backward_calls(run: Kept) -> str:
+def backward_calls(run: KeptRun) -> str:
     """Each backward call: where, with which flags, what it ran, freed and left."""
     rows = call_rows(run.record)
     if not rows:
         return f"run {run.name} made no backward call"
-    lines = [
-        f"run {run.name}, {counted(len(rows), 'backward call')} (moment `after-backward K` is the state behind call K):"
-    ]
+    calls = count_noun(len(rows), "backward call")
+    lines = [f"run {run.name}, {calls} (moment `after-backward K` is the state behind call K):"]
     for row in rows:
         given = "default" if row.retain_graph_given is None else "given"
         lines.append(

@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from backprobe.mcp_server.answers import MOST_BYTES, bounded
+from backprobe.mcp_server.answers import MOST_BYTES, cut_answer
 from backprobe.mcp_server.engines import NotRun
 from backprobe.mcp_server.known_runs import NoRun
 from backprobe.mcp_server.structured import Answer
@@ -34,7 +34,7 @@ _PROGRESS_SECONDS: Final = 1.0
 
 
 def reading_tool(server: MCPServer[Any], turn: threading.Lock) -> Callable[[Any], Any]:
-    """Adds a function as a tool that answers at once."""
+    """Return a decorator that adds a function as a tool which answers at once."""
 
     def add(function: Callable[..., str | Answer]) -> None:
         @functools.wraps(function)
@@ -48,7 +48,7 @@ def reading_tool(server: MCPServer[Any], turn: threading.Lock) -> Callable[[Any]
 
 
 def running_tool(server: MCPServer[Any]) -> Callable[[Any], Any]:
-    """Adds a function as a tool that runs a program, in a thread.
+    """Return a decorator that adds a function as a tool which runs a program, in a thread.
 
     The function's `stop` is an event: it is set when nobody waits for the answer any more.
     """
@@ -85,13 +85,15 @@ async def _with_progress(
 
 
 def _result(function: Callable[[], str | Answer], max_bytes: int) -> CallToolResult:
-    """The answer in its bytes; what cannot be done is an answer for the model, not a crash."""
+    """Return the answer, cut to its bytes. What cannot be done is an answer for the model, not a crash."""
     try:
         said = function()
     except (NotRun, NoRun, UnknownRule) as error:
-        raise ToolError(bounded(str(error))) from None
+        raise ToolError(cut_answer(str(error))) from None
     text, values = (said, None) if isinstance(said, str) else (said.text, said.values)
-    return CallToolResult(content=[TextContent(type="text", text=bounded(text, max_bytes))], structured_content=values)
+    return CallToolResult(
+        content=[TextContent(type="text", text=cut_answer(text, max_bytes))], structured_content=values
+    )
 
 
 def _add_tool(

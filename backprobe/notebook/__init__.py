@@ -1,6 +1,6 @@
 """`%load_ext backprobe`: cells and statements of a notebook under capture. IPython is imported by whoever loads it."""
 
-from backprobe.notebook.cell_results import MIME, Shown
+from backprobe.notebook.cell_results import MIME, CellResult
 from backprobe.notebook.magics import BackprobeMagics, load
 
-__all__ = ["MIME", "BackprobeMagics", "Shown", "load"]
+__all__ = ["MIME", "BackprobeMagics", "CellResult", "load"]

@@ -24,7 +24,7 @@ _MOST_BOXES: Final = 60
 """Of a graph that is drawn: a larger picture is larger than what it is about."""
 
 
-class Shown:
+class CellResult:
     """A cell's record and what the rules say of it.
 
     Attributes:
@@ -85,7 +85,7 @@ class Shown:
         with shared_tables(self.record):
             tensors = tensor_rows(self.record)
             rows = [_finding_row(self.record, finding) for finding in findings[:MOST_ROWS]]
-        states = [_row(_tensor_cells(one)) for one in tensors[: MOST_ROWS - len(rows)]]
+        states = [_row(_tensor_cells(tensor)) for tensor in tensors[: MOST_ROWS - len(rows)]]
         parts = [f"<p>{escape(text.summary(self.record, self.judgement))}</p>"]
         if not findings and (line := checks_line(self.judgement.checks)):
             parts.append(f"<p>{escape(line)}</p>")
@@ -97,7 +97,7 @@ class Shown:
         return "".join(parts)
 
     def _rest(self, left_out: int) -> str:
-        """What is not in the tables, and the link to where it is."""
+        """Say what is not in the tables, and link to where it is."""
         more = f"{left_out} more rows" if left_out else ""
         if self.page:
             return f'<p>{more} <a href="{escape(self.page)}">the whole run on its page</a></p>'
@@ -119,7 +119,7 @@ class Shown:
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:
     if not rows:
         return ""
-    head = "".join(f'<th style="text-align: left">{one}</th>' for one in heads)
+    head = "".join(f'<th style="text-align: left">{title}</th>' for title in heads)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
@@ -128,12 +128,12 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def _markup_row(cells: Iterable[str]) -> str:
-    """A row; a cell is told on the left, where Jupyter's own style has it on the right."""
+    """Write a table row. A cell is aligned to the left, where Jupyter's own style aligns it to the right."""
     return "<tr>" + "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells) + "</tr>"
 
 
 def _finding_row(record: Record, finding: Finding) -> str:
-    """A finding with all that the text has of it: lines of code, notes, fixes as diffs, and where the manual is."""
+    """Write the row of a finding with its whole text: lines of code, notes, fixes as diffs, link to the manual."""
     from backprobe.show.formats.finding_text import finding_lines
     from backprobe.show.terminal_style import Ink
 
@@ -145,7 +145,7 @@ def _finding_row(record: Record, finding: Finding) -> str:
 
 
 def _tensor_cells(row: TensorRow) -> tuple[str, ...]:
-    from backprobe.show.amounts import shaped
+    from backprobe.show.amounts import format_shape
 
     name = row.name if row.times == 1 else f"{row.name} \u00d7{row.times}"
     why = "" if row.why is None else f"None: {row.why.text}"
@@ -153,4 +153,4 @@ def _tensor_cells(row: TensorRow) -> tuple[str, ...]:
     if row.arrived is not None:
         gradient += f"; arrived: {row.arrived}"
     line = "" if row.line is None else str(row.line)
-    return name, line, shaped(row.shape), str(row.is_leaf), str(row.requires_grad), gradient
+    return name, line, format_shape(row.shape), str(row.is_leaf), str(row.requires_grad), gradient

@@ -1,6 +1,6 @@
 """`%%backprobe`, `%backprobe STATEMENT`, `%backprobe last`: a cell or a statement of a notebook under capture.
 
-The cell runs in the kernel. Its lines are told as `Cell [3]` line 2, counted as the notebook shows them; what it raises
+The cell runs in the kernel. Its lines are named `Cell [3]` line 2, counted as the notebook shows them; what it raises
 is raised once, after the findings.
 """
 
@@ -20,7 +20,7 @@ from IPython.display import display
 
 from backprobe.capture import Options
 from backprobe.capture.program.notebook_cell import Cell, Notebook
-from backprobe.notebook.cell_results import Shown
+from backprobe.notebook.cell_results import CellResult
 from backprobe.notebook.statements import ends_in_semicolon, statement_tree
 from backprobe.record import FrameReader
 from backprobe.record.encoding.codec import MAGIC
@@ -44,30 +44,30 @@ class BackprobeMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self._notebook = Notebook()
-        self.last: Shown | None = None
+        self.last: CellResult | None = None
 
     @magic_arguments()
     @argument("-o", "--out", metavar="NAME", help="the name that the result is bound to")
     @argument("--tier", choices=("state", "grad", "full"), default="full", help="how much is recorded")
-    @argument("--every", type=int, help="take every so-manieth training step; 1: all")
+    @argument("--every", type=int, help="record every N-th training step; 1: all of them")
     @argument("--submit", action="store_true", help="send the record to the service at BACKPROBE_URL, for a page of it")
     @cell_magic("backprobe")
     def cell(self, line: str, cell: str) -> None:
         """Run this cell under capture and show what its gradients did."""
         __tracebackhide__ = True
         args = parse_argstring(self.cell, line)
-        error = self._captured(self._cell(cell), args)
+        error = self._capture_cell(self._cell(cell), args)
         if error is not None:
             raise error
 
-    async def awaited(self, line: str, cell: str) -> None:
-        """The same for a cell with `await` outside of functions; `load` has it called for such a cell."""
+    async def run_async_cell(self, line: str, cell: str) -> None:
+        """Run a cell with `await` outside of functions, which `load` has rewritten to call this."""
         __tracebackhide__ = True
         args = parse_argstring(self.cell, line)
         frames: list[bytes] = []
-        one = self._cell(cell)
+        captured = self._cell(cell)
         try:
-            error = await self._notebook.run_async(one, self._shell.user_ns, _options(args), frames.append)
+            error = await self._notebook.run_async(captured, self._shell.user_ns, _options(args), frames.append)
         except RuntimeError as refused:
             raise UsageError(str(refused)) from None
         self._show(frames, args)
@@ -75,7 +75,7 @@ class BackprobeMagics(Magics):
             raise error
 
     @line_magic("backprobe")
-    def statement(self, line: str) -> Shown | None:
+    def statement(self, line: str) -> CellResult | None:
         """Run one statement under capture; `%backprobe last` shows the last result again."""
         __tracebackhide__ = True
         if not line.strip():
@@ -84,12 +84,12 @@ class BackprobeMagics(Magics):
             if self.last is None:
                 raise UsageError("nothing was captured yet: %%backprobe runs a cell, %backprobe STATEMENT a statement")
             return self.last
-        error = self._captured(self._statement(line), parse_argstring(self.cell, ""))
+        error = self._capture_cell(self._statement(line), parse_argstring(self.cell, ""))
         if error is not None:
             raise error
         return None
 
-    def _captured(self, cell: Cell, args: Namespace) -> BaseException | None:
+    def _capture_cell(self, cell: Cell, args: Namespace) -> BaseException | None:
         frames: list[bytes] = []
         try:
             error = self._notebook.run(cell, self._shell.user_ns, _options(args), frames.append)
@@ -100,8 +100,8 @@ class BackprobeMagics(Magics):
 
     def _show(self, frames: list[bytes], args: Namespace) -> None:
         record = _record(frames)
-        page, unsent = _sent(frames) if args.submit else (None, None)
-        self.last = Shown(record, page=page, unsent=unsent)
+        page, unsent = _send_record(frames) if args.submit else (None, None)
+        self.last = CellResult(record, page=page, unsent=unsent)
         if args.out:
             self._shell.user_ns[args.out] = self.last
         display(self.last)
@@ -111,7 +111,7 @@ class BackprobeMagics(Magics):
         return self.shell
 
     def _cell(self, cell: str) -> Cell:
-        """The cell in the lines that the notebook shows: the magic's own is the first."""
+        """Build the cell with the lines that the notebook shows: the magic's own is the first."""
         shell = self._shell
         code = "\n" + shell.transform_cell(cell)
         number = self._number()
@@ -122,7 +122,7 @@ class BackprobeMagics(Magics):
         )
 
     def _statement(self, statement: str) -> Cell:
-        """One statement at its place in the cell that it stands in."""
+        """One statement at its place in the cell around it."""
         shell = self._shell
         number, line = self._caller()
         entered = shell.history_manager.input_hist_raw
@@ -132,7 +132,7 @@ class BackprobeMagics(Magics):
             lines, line = [statement], 1
         text = "\n".join(lines)
         column = lines[line - 1].index(statement)
-        own = f"{text}\n# {line}"  # a name of its own beside the cell's, whose other lines are not captured
+        own = f"{text}\n# {line}"  # another name than the cell's, whose other lines are not captured
         filename = shell.compile.cache(own, number, raw_code=own)
         return Cell(
             filename,
@@ -143,7 +143,7 @@ class BackprobeMagics(Magics):
         )
 
     def _caller(self) -> tuple[int, int]:
-        """Number of the cell in which `%backprobe` stands, and its line there; line 0 where that cannot be told."""
+        """Return the number of the cell in which `%backprobe` stands, and its line there; line 0 if unknown."""
         numbers: dict[str, int] = getattr(self._shell.compile, "_filename_map", {})
         frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads every source file
         while frame is not None:
@@ -161,8 +161,8 @@ def _options(args: Namespace) -> Options:
     return Options(tier=args.tier, entry="notebook", every=args.every)
 
 
-def _sent(frames: Iterable[bytes]) -> tuple[str | None, str | None]:
-    """The page of the record on the service, or why it is not there."""
+def _send_record(frames: Iterable[bytes]) -> tuple[str | None, str | None]:
+    """Send the record to the service; return its page there, or None and why it is not there."""
     from backprobe.client import ApiError, Client, ServiceAway
 
     url = (os.environ.get("BACKPROBE_URL") or DEFAULT_URL).rstrip("/")
@@ -187,7 +187,7 @@ def load(shell: Any) -> None:
     """Add the magics to a shell, once."""
     shell.register_magics(BackprobeMagics(shell))
     cleanup = shell.input_transformer_manager.cleanup_transforms
-    cleanup[:] = [one for one in cleanup if not isinstance(one, Awaiting)]
+    cleanup[:] = [entry for entry in cleanup if not isinstance(entry, Awaiting)]
     cleanup.append(Awaiting())
 
 
@@ -199,7 +199,7 @@ class Awaiting:
     """Has a captured cell with `await` outside of functions awaited: a magic cannot, for it is a plain call."""
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """The cell's lines, as they are to be transformed on."""
+        """Return the cell's lines as they are to be transformed further."""
         if not lines or not lines[0].startswith("%%backprobe"):
             return lines
         options = lines[0].removeprefix("%%backprobe")
@@ -207,7 +207,7 @@ class Awaiting:
         is_ours = not options.strip() or options[0].isspace()
         if not is_ours or ("await" not in body and "async" not in body) or not awaits(body):
             return lines
-        return [f"await {_FOUND}.awaited({options.strip()!r}, {body!r})\n"]
+        return [f"await {_FOUND}.run_async_cell({options.strip()!r}, {body!r})\n"]
 
 
 def awaits(body: str) -> bool:

@@ -11,19 +11,26 @@ _SILENT: Final = frozenset({tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, t
 
 
 def ends_in_semicolon(text: str) -> bool:
-    """The value of the last expression is not to be displayed; a text that is no Python ends in none."""
+    """Return whether the last expression ends in a semicolon, so that its value is not displayed.
+
+    A text that is no Python ends in none.
+    """
     try:
-        tokens = [one for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type not in _SILENT]
+        tokens = [
+            generate_token
+            for generate_token in tokenize.generate_tokens(io.StringIO(text).readline)
+            if generate_token.type not in _SILENT
+        ]
     except (tokenize.TokenError, SyntaxError):
         return False
     return bool(tokens) and tokens[-1].string == ";"
 
 
 def statement_tree(statement: str, written: str, line: int, column: int) -> ast.Module:
-    """The tree.
+    """Parse a statement into a tree whose places are those of the cell.
 
     Args:
-        statement: What follows `%backprobe`. written: the line of the cell that it stands in.
+        statement: What follows `%backprobe`. written: the line of the cell that contains it.
         line: Number of that line, from 1. column: where the statement begins in it, from 0, in characters.
 
     Raises:

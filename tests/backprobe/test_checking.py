@@ -133,7 +133,7 @@ def captured(project: Path) -> tuple[dict, dict[str, ET.Element]]:
 
 
 def outcome(case: ET.Element) -> str:
-    return next((one.tag for one in case if one.tag in ("failure", "error", "skipped")), "passed")
+    return next((row.tag for row in case if row.tag in ("failure", "error", "skipped")), "passed")
 
 
 def test_a_test_whose_training_code_has_findings_fails_and_policies_are_followed(captured) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backprobe.child_groups import kill_group, wait_or_kill
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 STARTS_ANOTHER = """
 import subprocess, sys, time
@@ -35,7 +35,7 @@ def _runs(pid: int) -> bool:
 
 def _ends(pid: int) -> bool:
     """SIGKILL is delivered a moment after it was sent."""
-    return until(lambda: not _runs(pid), f"{pid} ends")
+    return wait_until(lambda: not _runs(pid), f"{pid} ends")
 
 
 def test_a_child_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_child_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_child_that_does_not_end_is_killed_with_its_own(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     process = _started(told, 600)
-    until(lambda: told.exists() and told.read_text(), "the child says who it started")
+    wait_until(lambda: told.exists() and told.read_text(), "the child says who it started")
     assert wait_or_kill(process, 0.1) is None
     assert process.returncode == -9
     assert _ends(int(told.read_text()))
@@ -64,7 +64,7 @@ wait_or_kill(subprocess.Popen([sys.executable, "-c", *sys.argv[1:]], start_new_s
 def test_a_child_and_its_own_end_when_the_process_that_waits_for_it_ends(tmp_path: Path, sent: signal.Signals) -> None:
     told = tmp_path / "pid"
     client = subprocess.Popen([sys.executable, "-c", WAITS, STARTS_ANOTHER, str(told), "600"])
-    until(lambda: told.exists() and told.read_text(), "the child says who it started")
+    wait_until(lambda: told.exists() and told.read_text(), "the child says who it started")
     client.send_signal(sent)
     assert client.wait(10) == -sent
     assert _ends(int(told.read_text()))
@@ -73,7 +73,7 @@ def test_a_child_and_its_own_end_when_the_process_that_waits_for_it_ends(tmp_pat
 def test_a_child_is_killed_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
     told, stop = tmp_path / "pid", threading.Event()
     process = _started(told, 600)
-    until(lambda: told.exists() and told.read_text(), "the child says who it started")
+    wait_until(lambda: told.exists() and told.read_text(), "the child says who it started")
     stop.set()
     assert wait_or_kill(process, 600, stop) is None
     assert _ends(int(told.read_text()))

@@ -234,7 +234,7 @@ def test_the_numbers_are_those_of_an_unwatched_job() -> None:
         else:
             train(model, optimizer, 30)
         found.append([parameter.detach().clone() for parameter in model.parameters()])
-    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    assert all(torch.equal(first, other) for first, other in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The training loops of Lightning, transformers and Accelerate, watched: tiny models, the real libraries.
 
-Each is a program of its own: these libraries change what is loaded in a process for all tests behind them.
+Each is a separate program: these libraries change what is loaded in a process for all tests behind them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import pytest
 
 from backprobe.mcp_server.answers import outcome
-from backprobe.mcp_server.known_runs import Kept
+from backprobe.mcp_server.known_runs import KeptRun
 from backprobe.rules import judge
 from backprobe.rules.manual_programs import programs
 
@@ -19,7 +19,7 @@ from backprobe.rules.manual_programs import programs
 def test_no_findings_is_said_with_what_was_checked(source: str, said: str) -> None:
     record = programs().captured(source)
     assert record.end is not None
-    kept = Kept(
+    kept = KeptRun(
         name="local-1", record=record, judgement=judge(record), ending="ended", ended_well=record.end.exit_code == 0
     )
     answer = outcome(kept)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.corpus.cases import Case, load_set
 from tests.support import forks
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -46,7 +46,7 @@ def session(folder: Path, *options: str, calls: Callable[[Client], Coroutine[Any
     return asyncio.run(talk())
 
 
-async def said(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
+async def call_tool(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
     """Whether a tool could do it, and its answer."""
     result = await client.call_tool(tool, arguments)
     return not result.is_error, result.content[0].text
@@ -93,9 +93,9 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         for case in CASES:
             run = f"{case.id}.bprec"
             told[case.id] = [
-                await said(client, "list_findings", run=run),
-                await said(client, "explain_finding", run=run, finding=1),
-                await said(client, "query_tensors", run=run),
+                await call_tool(client, "list_findings", run=run),
+                await call_tool(client, "explain_finding", run=run, finding=1),
+                await call_tool(client, "query_tensors", run=run),
             ]
         first = f"{CASES[0].id}.bprec"
         for name, (tool, arguments) in {
@@ -115,7 +115,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "a service": ("list_findings", {"run": "run_01JD0000000000000000000000"}),
             "not allowed": ("run_program", {"source": "import os; os.remove('x')"}),
         }.items():
-            told[name] = await said(client, tool, **arguments)
+            told[name] = await call_tool(client, tool, **arguments)
         for uri in ("backprobe://rules", "backprobe://rules/BP101", f"backprobe://runs/{first}"):
             told[uri] = (await client.read_resource(uri)).contents[0].text
         return told
@@ -202,19 +202,19 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         tools = (await client.list_tools()).tools
         return {
             "tools": {tool.name: tool.annotations.read_only_hint for tool in tools},
-            "run": await said(client, "run_program", source=SOURCE, tier="grad"),
-            "fix": await said(client, "try_fix", run="local-1", finding=1),
-            "compared": await said(client, "compare_runs", before="local-1", after="local-2"),
-            "script": await said(client, "run_program", path="train.py", arguments=["--epochs", "3"]),
-            "both": await said(client, "run_program", source="x", path="train.py"),
-            "outside": await said(client, "run_program", path="../secret.py"),
-            "tier": await said(client, "run_program", source="x = 1", tier="most"),
-            "no fix": await said(client, "try_fix", run="local-1", finding=1, fix=7),
-            "runs": await said(client, "list_runs"),
+            "run": await call_tool(client, "run_program", source=SOURCE, tier="grad"),
+            "fix": await call_tool(client, "try_fix", run="local-1", finding=1),
+            "compared": await call_tool(client, "compare_runs", before="local-1", after="local-2"),
+            "script": await call_tool(client, "run_program", path="train.py", arguments=["--epochs", "3"]),
+            "both": await call_tool(client, "run_program", source="x", path="train.py"),
+            "outside": await call_tool(client, "run_program", path="../secret.py"),
+            "tier": await call_tool(client, "run_program", source="x = 1", tier="most"),
+            "no fix": await call_tool(client, "try_fix", run="local-1", finding=1, fix=7),
+            "runs": await call_tool(client, "list_runs"),
         }
 
     async def hasty(client: Client) -> tuple[bool, str]:
-        return await said(client, "run_program", source="import time\ntime.sleep(600)\n")
+        return await call_tool(client, "run_program", source="import time\ntime.sleep(600)\n")
 
     told = session(folder, "--allow-run", "--seconds", "120", calls=calls)
     told["endless"] = session(folder, "--allow-run", "--seconds", "1", calls=hasty)
@@ -271,7 +271,7 @@ time.sleep(600)
 """
 
 
-def ended(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """It is gone, or waits to be buried."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
@@ -282,7 +282,7 @@ def ended(pid: int) -> bool:
 async def pids(folder: Path) -> list[int]:
     """Of the server, the program, and the process that the program started; as soon as they are known."""
     path = folder / "pids"
-    await asyncio.to_thread(until, path.exists, "the program says what it started")
+    await asyncio.to_thread(wait_until, path.exists, "the program says what it started")
     found = [int(word) for word in path.read_text().split()]
     path.unlink()
     return found
@@ -341,14 +341,14 @@ def test_a_canceled_call_ends_its_program_and_other_calls_answer_meanwhile(proje
     async def calls(client: Client) -> list[int]:
         run = asyncio.ensure_future(client.call_tool("run_program", {"path": "endless.py", "seconds": 600}))
         _server, *started = await pids(project)
-        assert (await said(client, "list_runs"))[0]
+        assert (await call_tool(client, "list_runs"))[0]
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
         return started
 
     for pid in session(project, "--allow-run", calls=calls):
-        assert until(lambda pid=pid: ended(pid), f"{pid} ends")
+        assert wait_until(lambda pid=pid: has_ended(pid), f"{pid} ends")
 
 
 @pytest.mark.parametrize("sent", [None, signal.SIGTERM, signal.SIGKILL], ids=str)
@@ -364,4 +364,4 @@ def test_no_program_outlives_its_client_or_server(project, sent) -> None:
         return started
 
     for pid in session(project, "--allow-run", calls=calls):
-        assert until(lambda pid=pid: ended(pid), f"{pid} ends")
+        assert wait_until(lambda pid=pid: has_ended(pid), f"{pid} ends")

@@ -44,12 +44,12 @@ class Kernel:
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
-    one = Kernel()
-    one.run("import warnings; warnings.simplefilter('ignore')\nimport torch\nw = torch.ones(2, requires_grad=True)")
-    assert one.run("%load_ext backprobe")["error"] is None
-    yield one
-    one.client.stop_channels()
-    one.manager.shutdown_kernel(now=True)
+    kernel = Kernel()
+    kernel.run("import warnings; warnings.simplefilter('ignore')\nimport torch\nw = torch.ones(2, requires_grad=True)")
+    assert kernel.run("%load_ext backprobe")["error"] is None
+    yield kernel
+    kernel.client.stop_channels()
+    kernel.manager.shutdown_kernel(now=True)
 
 
 def test_a_cell_is_captured_in_the_notebooks_namespace_and_shows_its_value_and_its_findings(kernel: Kernel) -> None:
@@ -178,7 +178,7 @@ def test_the_html_has_at_most_50_rows_and_every_name_is_escaped(kernel: Kernel) 
 
 def test_a_service_that_is_away_costs_a_line_and_no_error(kernel: Kernel) -> None:
     kernel.run(
-        "import os\nos.environ['BACKPROBE_URL'] = 'http://127.0.0.1:1'\nfrom backprobe.client import requests as asked\nasked.FIRST_PAUSE_SECONDS = 0.0"
+        "import os\nos.environ['BACKPROBE_URL'] = 'http://127.0.0.1:1'\nfrom backprobe.client import requests as client_requests\nclient_requests.FIRST_PAUSE_SECONDS = 0.0"
     )
     said = kernel.run("%%backprobe --submit\nw * 2")
     assert said["error"] is None

@@ -36,20 +36,22 @@ def captured(source: str) -> str:
     return source if source.startswith("%%") else f"%%backprobe\n{source}"
 
 
-def told(outputs: list[Any]) -> list[Output]:
+def join_streams(outputs: list[Any]) -> list[Output]:
     """The outputs of a cell without ours, streams joined."""
     found: list[Output] = []
-    for one in outputs:
-        kind = one["output_type"]
+    for output in outputs:
+        kind = output["output_type"]
         if kind == "stream":
-            if found and found[-1][:2] == (kind, one["name"]):
-                found[-1] = (kind, one["name"], found[-1][2] + one["text"])
+            if found and found[-1][:2] == (kind, output["name"]):
+                found[-1] = (kind, output["name"], found[-1][2] + output["text"])
             else:
-                found.append((kind, one["name"], one["text"]))
+                found.append((kind, output["name"], output["text"]))
         elif kind == "error":
-            found.append((kind, one["ename"], LOOSE.sub("?", one["evalue"])))
-        elif MIME not in one["data"]:
-            found.append((kind, *(f"{mime} {LOOSE.sub('?', str(text))}" for mime, text in sorted(one["data"].items()))))
+            found.append((kind, output["ename"], LOOSE.sub("?", output["evalue"])))
+        elif MIME not in output["data"]:
+            found.append(
+                (kind, *(f"{mime} {LOOSE.sub('?', str(text))}" for mime, text in sorted(output["data"].items())))
+            )
     return found
 
 
@@ -62,7 +64,7 @@ def runs() -> dict[str, tuple[list[Any], list[Any]]]:
     sources, owners = [FIRST], [("", 0)]
     for at in (0, 1):
         for path in PROGRAMS:
-            sources += ["%reset -f", *(captured(one) if at else one for one in cells(path))]
+            sources += ["%reset -f", *(captured(cell) if at else cell for cell in cells(path))]
             owners += [("", at), *[(path.stem, at) for _ in cells(path)]]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     nbclient.NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", allow_errors=True).execute()
@@ -81,14 +83,16 @@ def test_there_are_ten_of_them() -> None:
 def test_outputs_and_errors_are_those_of_the_plain_notebook(runs, path) -> None:
     plain, shown = runs[path.stem]
     for source, before, after in zip(cells(path), plain, shown, strict=True):
-        assert told(after) == told(before), source
-        ours = [one for one in after if MIME in one.get("data", {})]
-        does_not_compile = any(one["output_type"] == "error" and one["ename"] == "SyntaxError" for one in before)
+        assert join_streams(after) == join_streams(before), source
+        ours = [row for row in after if MIME in row.get("data", {})]
+        does_not_compile = any(row["output_type"] == "error" and row["ename"] == "SyntaxError" for row in before)
         assert len(ours) == (0 if does_not_compile or source.startswith("%%") else 1), source
 
 
 def test_the_notebooks_say_something_so_that_the_comparison_can_fail(runs) -> None:
-    kinds = {one["output_type"] for plain, _ in runs.values() for outputs in plain for one in outputs}
+    kinds = {output["output_type"] for plain, _ in runs.values() for outputs in plain for output in outputs}
     assert kinds == {"stream", "display_data", "execute_result", "error"}
-    errors = [one["ename"] for plain, _ in runs.values() for outputs in plain for one in outputs if "ename" in one]
+    errors = [
+        output["ename"] for plain, _ in runs.values() for outputs in plain for output in outputs if "ename" in output
+    ]
     assert {"RuntimeError", "TypeError", "SyntaxError", "AssertionError", "SystemExit"} <= set(errors)
