@@ -1,6 +1,6 @@
 """The findings of an audit's runs, worst first, and among equals in order of the items: page by page, without a sort.
 
-Each run is told once, at its first item, however many items it is of.
+Each run is listed once, at its first item, however many items it is of.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def page(
     after: tuple[int, int, int] | None = None,
     limit: int = 100,
 ) -> AuditFindings:
-    """Findings that today's rules make of an audit's runs and no comment suppresses.
+    """List the findings that today's rules make of an audit's runs and no comment suppresses.
 
     Args:
         transaction: To read by.
@@ -82,11 +82,11 @@ def _of_level(found: Audit, level: str, *, new: bool | None) -> Any:
     )
     if new is None:
         return query
-    return query.where(~_known(found) if new else _known(found))
+    return query.where(~_in_baseline(found) if new else _in_baseline(found))
 
 
-def _known(found: Audit) -> sa.ColumnElement[bool]:
-    """The baseline shows it too."""
+def _in_baseline(found: Audit) -> sa.ColumnElement[bool]:
+    """Select the findings that the baseline has as well."""
     if found.baseline_id is None:
         return sa.false()
     of = (

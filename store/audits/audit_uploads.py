@@ -57,7 +57,7 @@ def close(transaction: Transaction, number: int, place: int) -> None:
     transaction.execute(sa.update(audit).where(audit.c.id == number).values(status="running"))
 
 
-def named(transaction: Transaction, number: int, names: Collection[str]) -> frozenset[str]:
+def find_taken_names(transaction: Transaction, number: int, names: Collection[str]) -> frozenset[str]:
     """Which of these names items of the audit have already."""
     query = sa.select(audit_item.c.custom_id).where(
         audit_item.c.audit_id == number, audit_item.c.custom_id.in_(sorted(names))
@@ -81,7 +81,7 @@ def give_up(transaction: Transaction, number: int) -> None:
     """Cancel an open audit with the runs that it began; one that has been deleted meanwhile needs nothing."""
     if transaction.execute(sa.select(audit.c.id).where(audit.c.id == number)).first() is None:
         return
-    found = audits.numbered(transaction, number)
+    found = audits.load_by_number(transaction, number)
     for public_id in audits.cancel(transaction, found):
         expiry.request_cancel(transaction, public_id, tenant_id=found.tenant_id)
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.database.ids import new_id
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.runs.reading.run_events import Standing
-from store.runs.reading.run_filter import labelled
+from store.runs.reading.run_filter import build_label_conditions
 from store.runs.transitions import tell
 from store.tables import Now, audit, audit_item, audit_verdict, policy, project, run
 
@@ -142,17 +142,17 @@ def add(transaction: Transaction, number: int, first: int, items: Sequence[NewIt
     Raises:
         IntegrityError: a `custom_id` is there already.
     """
-    known = sorted({one.run_id for one in items if one.run_id is not None and one.known})
+    known = sorted({item.run_id for item in items if item.run_id is not None and item.known})
     rows = [
         {
             "audit_id": number,
             "n": n,
-            "custom_id": one.custom_id,
-            "run_id": one.run_id,
-            "problem": None if one.problem is None else dict(one.problem),
-            "ended": one.run_id is None,
+            "custom_id": item.custom_id,
+            "run_id": item.run_id,
+            "problem": None if item.problem is None else dict(item.problem),
+            "ended": item.run_id is None,
         }
-        for n, one in enumerate(items, first)
+        for n, item in enumerate(items, first)
     ]
     if rows:
         transaction.execute(sa.insert(audit_item), rows)
@@ -171,13 +171,13 @@ def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1, to_chan
     if to_change:
         transaction.execute(sa.select(audit.c.id).where(*which).with_for_update())
     rows = transaction.execute(_SELECT.where(*which)).all()
-    found = _told(transaction, rows)
+    found = _rows_to_audits(transaction, rows)
     return found[0] if found else None
 
 
-def numbered(transaction: Transaction, number: int) -> Audit:
-    """The audit with this number."""
-    return _told(transaction, transaction.execute(_SELECT.where(audit.c.id == number)).all())[0]
+def load_by_number(transaction: Transaction, number: int) -> Audit:
+    """Load the audit with this number."""
+    return _rows_to_audits(transaction, transaction.execute(_SELECT.where(audit.c.id == number)).all())[0]
 
 
 def page(  # noqa: PLR0913 - a filter each
@@ -205,7 +205,7 @@ def page(  # noqa: PLR0913 - a filter each
         after: `AuditPage.next` of the page before; None: the first page.
         limit: Audits at most.
     """
-    query = _SELECT.where(audit.c.tenant_id == tenant_id, *labelled(audit.c.labels, labels or {}))
+    query = _SELECT.where(audit.c.tenant_id == tenant_id, *build_label_conditions(audit.c.labels, labels or {}))
     for column, value in ((project.c.public_id, of_project), (policy.c.public_id, of_policy)):
         if value is not None:
             query = query.where(column == value)
@@ -218,7 +218,7 @@ def page(  # noqa: PLR0913 - a filter each
         at, number = after
         query = query.where(sa.or_(audit.c.created_at < at, sa.and_(audit.c.created_at == at, audit.c.id < number)))
     rows = transaction.execute(query.order_by(audit.c.created_at.desc(), audit.c.id.desc()).limit(limit + 1)).all()
-    found = _told(transaction, rows[:limit])
+    found = _rows_to_audits(transaction, rows[:limit])
     return AuditPage(items=found, next=(found[-1].created_at, found[-1].number) if len(rows) > limit else None)
 
 
@@ -226,12 +226,12 @@ def standing(transaction: Transaction, numbers: Collection[int]) -> dict[int, St
     """Version of each of these audits, and whether it has ended; one that there is not is not in it."""
     if not numbers:
         return {}
-    query = sa.select(audit.c.id, audit.c.version, audit.c.finished_at).where(among(audit.c.id, numbers))
+    query = sa.select(audit.c.id, audit.c.version, audit.c.finished_at).where(in_numbers(audit.c.id, numbers))
     return {row.id: (row.version, row.finished_at is not None) for row in transaction.execute(query)}
 
 
 def cancel(transaction: Transaction, found: Audit) -> tuple[str, ...]:
-    """End an audit that is not judged; public ids of its own runs that still go on, for the caller to cancel.
+    """End an audit that is not judged; return public ids of its unfinished runs, for the caller to cancel.
 
     Runs that were there before the audit go on: they have no `custom_id`, or were begun by another audit.
     """
@@ -265,7 +265,7 @@ def again(transaction: Transaction, found: Audit) -> None:
     tell(transaction, found.id)
 
 
-def _told(transaction: Transaction, rows: Iterable[Any]) -> tuple[Audit, ...]:
+def _rows_to_audits(transaction: Transaction, rows: Iterable[Any]) -> tuple[Audit, ...]:
     listed = list(rows)
     numbers = [row.id for row in listed]
     counts = sa.select(

@@ -27,7 +27,7 @@ class ItemRow:
     Attributes:
         custom_id: None: it came without one that could be kept; `problem` has its line.
         run: Public id; None: it was refused, and `problem` says why. status: of the run.
-        ended: Nothing more comes of it. verdict: None: it goes on.
+        ended: No more work follows. verdict: None: it goes on.
         cells: What the policy says of its findings, by rule; a rule that passes has none.
         rules_judged: Of the run: how many rules looked at the whole record. backward_calls: of its record.
         unnamed: Public id of the run's snippet, if whoever sent that named no file.
@@ -49,13 +49,14 @@ class ItemRow:
     unnamed: str | None
 
 
-def page(
+def page(  # noqa: PLR0913 - a filter each
     transaction: Transaction,
     found: Audit,
     rules: Rules,
     known: frozenset[str],
     *,
     custom_id: str | None = None,
+    name_part: str | None = None,
     after: int = -1,
     limit: int = AT_ONCE,
     ruleset: str | None = None,
@@ -68,6 +69,7 @@ def page(
         rules: Of its policy.
         known: Fingerprints of its baseline.
         custom_id: Only this one.
+        name_part: Only those whose `custom_id` has it somewhere, whatever its case.
         after: Place of the last one of the page before.
         limit: Items at most.
         ruleset: As the audit was judged under it, which it was; None: by the findings of today.
@@ -91,10 +93,12 @@ def page(
     )
     if custom_id is not None:
         query = query.where(i.c.custom_id == custom_id)
+    if name_part is not None:
+        query = query.where(sa.cast(i.c.custom_id, sa.Text).icontains(name_part, autoescape=True))
     rows = transaction.execute(query.order_by(i.c.n).limit(limit)).all()
     if ruleset is not None:
         then = _cells(transaction, found, ruleset, [row.n for row in rows])
-        return [_told(row, rules, tuple(then[row.n]), judged=True) for row in rows]
+        return [_row_to_item(row, rules, tuple(then[row.n]), judged=True) for row in rows]
     attempts = {row.run_id: row.result_attempt for row in rows if row.result_attempt is not None}
     findings = _findings(transaction, attempts)
     lacking = _not_run(transaction, attempts)
@@ -104,10 +108,10 @@ def page(
 def _item(row: Any, rules: Rules, known: frozenset[str], findings: Sequence[Found], lacking: Sequence[str]) -> ItemRow:
     over = row.status not in ("queued", "running")
     cells = tuple(rules.cells(findings, known, lacking)) if over else ()
-    return _told(row, rules, cells, judged=row.ruleset is not None)
+    return _row_to_item(row, rules, cells, judged=row.ruleset is not None)
 
 
-def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> ItemRow:
+def _row_to_item(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> ItemRow:
     over = row.status not in ("queued", "running")
     calls = row.backward_calls or 0
     return ItemRow(
@@ -128,7 +132,7 @@ def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> I
 
 
 def _cells(transaction: Transaction, found: Audit, ruleset: str, places: Sequence[int]) -> Mapping[int, list[Cell]]:
-    """What was said of items under a ruleset."""
+    """Load the cells of items under a ruleset, by place."""
     c = audit_cell.c
     query = sa.select(audit_cell).where(c.audit_id == found.number, c.ruleset == ruleset, c.n.in_(places))
     then: defaultdict[int, list[Cell]] = defaultdict(list)
@@ -138,7 +142,7 @@ def _cells(transaction: Transaction, found: Audit, ruleset: str, places: Sequenc
 
 
 def _findings(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[int | None, list[Found]]:
-    """What rules say of runs today, without what a comment suppresses."""
+    """Load today's findings of runs, without those that a comment suppresses."""
     f = finding.c
     query = sa.select(f.run_id, f.attempt, f.rule, f.code, f.level, f.confidence, f.fingerprint).where(
         f.run_id.in_(attempts), f.gone_at.is_(None), f.suppressed.is_(None)
@@ -155,7 +159,7 @@ def _not_run(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[i
     """Names of the rules that lacked a fact of a run."""
     query = sa.select(record.c.run_id, record.c.attempt, record.c.rules_not_run).where(record.c.run_id.in_(attempts))
     return {
-        row.run_id: tuple(one["name"] for one in row.rules_not_run or ())
+        row.run_id: tuple(rule["name"] for rule in row.rules_not_run or ())
         for row in transaction.execute(query)
         if attempts[row.run_id] == row.attempt
     }
@@ -163,12 +167,17 @@ def _not_run(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[i
 
 def fingerprints(transaction: Transaction, audit_id: int) -> frozenset[str]:
     """Of all that the runs of an audit show today."""
-    return frozenset(transaction.execute(_of_audit(audit_id)).scalars())
+    return frozenset(rules_by_fingerprint(transaction, audit_id))
 
 
-def _of_audit(audit_id: int) -> sa.Select[Any]:
+def rules_by_fingerprint(transaction: Transaction, audit_id: int) -> dict[str, str]:
+    """Name of the rule of all that the runs of an audit show today, by fingerprint."""
+    return {row.fingerprint: row.rule for row in transaction.execute(_of_audit(audit_id))}
+
+
+def _of_audit(audit_id: int) -> sa.Select[Any, Any]:
     return (
-        sa.select(finding.c.fingerprint)
+        sa.select(finding.c.fingerprint, finding.c.rule)
         .join_from(audit_item, run, run.c.id == audit_item.c.run_id)
         .join(finding, sa.and_(finding.c.run_id == run.c.id, finding.c.attempt == run.c.result_attempt))
         .where(audit_item.c.audit_id == audit_id, finding.c.gone_at.is_(None), finding.c.suppressed.is_(None))

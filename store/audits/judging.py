@@ -1,4 +1,4 @@
-"""What comes of audits: items end with their runs, and an audit is judged when its last item has ended.
+"""The verdicts of audits: items end with their runs, and an audit is judged when its last item has ended.
 
 1. Each step is a short transaction that may be made again: an item ends once, a verdict of one ruleset is replaced.
 2. The events leave in the transaction of what they tell.
@@ -29,7 +29,7 @@ _GOING: Final = audit.c.status.in_(("open", "running"))
 
 
 def waits(transaction: Transaction) -> bool:
-    """Some audit is neither judged nor canceled."""
+    """Return whether some audit is neither judged nor canceled."""
     return transaction.execute(sa.select(audit.c.id).where(_GOING).limit(1)).first() is not None
 
 
@@ -96,7 +96,7 @@ def judge(transaction: Transaction, number: int) -> tuple[str, ...]:
     done = this.values(status="judged", finished_at=Now(), version=audit.c.version + 1)
     if not transaction.execute(done).rowcount:
         return ()
-    found = audits.numbered(transaction, number)
+    found = audits.load_by_number(transaction, number)
     rules = rules_for(transaction, found)
     known = known_to(transaction, found)
     verdicts: Counter[str] = Counter(dict.fromkeys(VERDICTS, 0))
@@ -127,8 +127,8 @@ def judge(transaction: Transaction, number: int) -> tuple[str, ...]:
 
 
 def rules_for(transaction: Transaction, found: Audit) -> Rules:
-    """The policy that an audit is judged by."""
-    return rules_of(None if found.policy_id is None else policies.numbered(transaction, found.policy_id).body)
+    """Return the rules of the policy that an audit is judged by."""
+    return rules_of(None if found.policy_id is None else policies.load_by_number(transaction, found.policy_id).body)
 
 
 def known_to(transaction: Transaction, found: Audit) -> frozenset[str]:
@@ -172,6 +172,6 @@ def _store(
 
 
 def worst_first(items: list[ItemRow]) -> list[ItemRow]:
-    """The items with the worst verdict first, in order of their places among equals."""
+    """Sort the items by verdict, the worst first, and equal ones by their places."""
     places = {verdict: n for n, verdict in enumerate(WORST)}
     return sorted(items, key=lambda item: (places.get(item.verdict or "not-run", 0), item.n))

@@ -50,7 +50,7 @@ class PolicyTaken(Exception):
 
 
 def create(transaction: Transaction, name: str, body: Mapping[str, Any], *, actor: str, tenant_id: int = 1) -> Policy:
-    """A new policy, revision 1.
+    """Create a policy, with revision 1.
 
     Raises:
         PolicyTaken: the transaction can only be rolled back.
@@ -61,7 +61,7 @@ def create(transaction: Transaction, name: str, body: Mapping[str, Any], *, acto
 def revise(
     transaction: Transaction, found: Policy, name: str, body: Mapping[str, Any], *, actor: str, tenant_id: int = 1
 ) -> Policy:
-    """The next revision.
+    """Add the next revision of a policy.
 
     Raises:
         PolicyTaken: the transaction can only be rolled back.
@@ -92,7 +92,7 @@ def _insert(
 
 
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1, revision: int | None = None) -> Policy | None:
-    """A revision of a policy, the newest if none is named; None: the tenant has none such."""
+    """Load a revision of a policy, the newest by default; None if the tenant has no such policy or revision."""
     query = sa.select(policy).where(*_NAMED).order_by(policy.c.revision.desc()).limit(1)
     if revision is not None:
         query = query.where(policy.c.revision == revision)
@@ -100,13 +100,13 @@ def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1, revisio
     return None if row is None else _policy(row)
 
 
-def numbered(transaction: Transaction, number: int) -> Policy:
-    """The revision with this number."""
+def load_by_number(transaction: Transaction, number: int) -> Policy:
+    """Load the revision with this number."""
     return _policy(transaction.execute(sa.select(policy).where(policy.c.id == number)).one())
 
 
 def page(transaction: Transaction, *, tenant_id: int = 1, after: str | None = None, limit: int = 100) -> PolicyPage:
-    """The tenant's policies as they are now, in order of their making."""
+    """List the newest revisions of the tenant's policies, the oldest policy first."""
     newest = sa.select(policy.c.public_id, sa.func.max(policy.c.revision).label("revision"))
     newest = newest.where(policy.c.tenant_id == tenant_id).group_by(policy.c.public_id)
     if after is not None:

@@ -81,7 +81,7 @@ def by_day(
 
 
 def _newest(which: Sequence[sa.ColumnElement[bool]]) -> sa.Subquery:
-    """The newest verdict of each of these audits."""
+    """Select the newest verdict of each of these audits."""
     order = sa.func.row_number().over(
         partition_by=audit_verdict.c.audit_id,
         order_by=(audit_verdict.c.judged_at.desc(), audit_verdict.c.ruleset.desc()),

@@ -12,16 +12,25 @@ import sqlalchemy as sa
 from backprobe.rules import Finding, Judgement, finding_json
 from store.database.ids import new_id
 from store.database.session import Transaction
+from store.findings.group_state import STATE_NOW, VERSION_NOW
 from store.runs.model import Claim, RunRow
-from store.tables import Now, finding, finding_group, project, run
+from store.tables import Now, finding, finding_group, finding_group_alias, project, run
 
 _INSERT: Final = sa.insert(finding).values(created_at=Now())
+_alias_of_it: Final = sa.and_(
+    finding_group_alias.c.project_id == finding.c.project_id,
+    finding_group_alias.c.fingerprint == finding.c.fingerprint,
+)
+_group_of_it: Final = sa.and_(
+    finding_group.c.project_id == finding.c.project_id,
+    finding_group.c.fingerprint == sa.func.coalesce(finding_group_alias.c.known_as, finding.c.fingerprint),
+)
 SELECT_FINDING: Final = (
     sa.select(
         finding,
         run.c.public_id.label("run"),
         finding_group.c.public_id.label("group"),
-        finding_group.c.state.label("group_state"),
+        STATE_NOW.label("group_state"),
         finding_group.c.owner.label("group_owner"),
     )
     .join_from(
@@ -33,18 +42,14 @@ SELECT_FINDING: Final = (
             sa.func.coalesce(run.c.result_attempt, run.c.attempt) == finding.c.attempt,
         ),
     )
-    .outerjoin(
-        finding_group,
-        sa.and_(
-            finding_group.c.project_id == finding.c.project_id, finding_group.c.fingerprint == finding.c.fingerprint
-        ),
-    )
+    .outerjoin(finding_group_alias, _alias_of_it)
+    .outerjoin(finding_group, _group_of_it)
 )
 _BODIES: Final = ("location", "related", "stacks", "evidence", "fixes", "consequences", "suppressed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class NoLongerReported:
     """Since when newer rules no longer say so (ISO 8601), and which rules."""
 
     at: str
@@ -77,7 +82,7 @@ class FindingRow:
     group: GroupShort | None
     created_at: str
     row: int
-    gone: Gone | None = None
+    gone: NoLongerReported | None = None
 
     def json(self) -> dict[str, Any]:
         """As every client reads it, with id, run, ruleset, group and `gone`; `trials` is for who reads them to fill."""
@@ -105,37 +110,37 @@ def insert_findings(transaction: Transaction, claim: Claim, judgement: Judgement
         "tenant_id": claim.tenant_id,
         "project_id": claim.project_id,
     }
-    rows = [owner | values_of(judgement.ruleset, n, one) for n, one in enumerate(judgement.findings)]
+    rows = [owner | values_of(judgement.ruleset, n, judged) for n, judged in enumerate(judgement.findings)]
     if rows:
         transaction.execute(_INSERT, rows)
 
 
-def values_of(ruleset: str, n: int, one: Finding) -> dict[str, Any]:
-    """The columns of a finding but those that say whose it is."""
-    bodies = {name: msgspec.to_builtins(getattr(one, name)) for name in _BODIES}
+def values_of(ruleset: str, n: int, judged: Finding) -> dict[str, Any]:
+    """Return the columns of a finding, without those that say to which run it belongs."""
+    bodies = {name: msgspec.to_builtins(getattr(judged, name)) for name in _BODIES}
     return bodies | {
         "public_id": new_id("f"),
         "n": n,
-        "fingerprint": one.fingerprint,
-        "rule": one.rule.name,
-        "code": one.rule.code,
+        "fingerprint": judged.fingerprint,
+        "rule": judged.rule.name,
+        "code": judged.rule.code,
         "ruleset": ruleset,
-        "level": one.level,
-        "confidence": one.confidence,
-        "message": one.message,
-        "path": one.location.path,
-        "line": one.location.region.start_line,
-        "tensor": _number(one.evidence.get("tensor")),
-        "call": _number(one.evidence.get("call")),
-        "moment": _number(one.evidence.get("moment")),
-        "count": one.occurrences.count,
-        "first_step": one.occurrences.first_step,
-        "last_step": one.occurrences.last_step,
+        "level": judged.level,
+        "confidence": judged.confidence,
+        "message": judged.message,
+        "path": judged.location.path,
+        "line": judged.location.region.start_line,
+        "tensor": _number(judged.evidence.get("tensor")),
+        "call": _number(judged.evidence.get("call")),
+        "moment": _number(judged.evidence.get("moment")),
+        "count": judged.occurrences.count,
+        "first_step": judged.occurrences.first_step,
+        "last_step": judged.occurrences.last_step,
     }
 
 
 def _number(value: object) -> int | None:
-    """A number of the record, where the evidence names one."""
+    """Return the value if it is a number that a record can have; otherwise None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
@@ -152,7 +157,7 @@ def page(
     after: int | None = None,
     limit: int = 100,
 ) -> FindingPage:
-    """The findings of a run's visible attempt.
+    """List the findings of a run's visible attempt.
 
     Args:
         transaction: To read by.
@@ -187,14 +192,12 @@ def page(
 
 
 def groups_version(transaction: Transaction, run: RunRow) -> int:
-    """A number that rises with each change of a group that the run's findings are counted in."""
+    """Return a number that rises with each change of a group that the run's findings are counted in."""
     if run.key is None:
         return 0
     mine = sa.and_(finding.c.run_id == run.run_id, finding.c.attempt == run.key.attempt)
-    same = sa.and_(
-        finding_group.c.project_id == finding.c.project_id, finding_group.c.fingerprint == finding.c.fingerprint
-    )
-    query = sa.select(sa.func.coalesce(sa.func.sum(finding_group.c.version), 0)).join_from(finding, finding_group, same)
+    query = sa.select(sa.func.coalesce(sa.func.sum(VERSION_NOW), 0)).select_from(finding)
+    query = query.outerjoin(finding_group_alias, _alias_of_it).join(finding_group, _group_of_it)
     return int(transaction.execute(query.where(mine)).scalar_one())
 
 
@@ -220,7 +223,9 @@ def over_runs(
     after: tuple[str, int] | None = None,
     limit: int = 100,
 ) -> FoundPage:
-    """Findings of a tenant's runs but trials that today's rules make and no comment suppresses, newest first.
+    """List the findings of a tenant's runs, newest first: those of today's rules that no comment suppresses.
+
+    Runs of trials are left out.
 
     Args:
         transaction: To read by.
@@ -228,7 +233,7 @@ def over_runs(
         of_project: Public id of the only project; None: all of the tenant's.
         level: Any of these; empty: all. confidence: likewise. rule: names or codes.
         path: File of the location.
-        fingerprint: The same finding, in whichever run.
+        fingerprint: The same finding, in whichever run; of a group: under its aliases too.
         created_after: ISO time, exclusive.
         after: `FoundPage.next` of the page before; None: the first page.
         limit: Findings at most.
@@ -243,9 +248,12 @@ def over_runs(
     for column, values in ((f.level, level), (f.confidence, confidence)):
         if values:
             query = query.where(column.in_(values))
-    for column, value in ((f.path, path), (f.fingerprint, fingerprint)):
-        if value is not None:
-            query = query.where(column == value)
+    if path is not None:
+        query = query.where(f.path == path)
+    if fingerprint is not None:
+        also = sa.select(finding_group_alias.c.fingerprint).where(finding_group_alias.c.known_as == fingerprint)
+        query = query.where(f.fingerprint.in_([fingerprint, *transaction.execute(also).scalars()]))
+        query = query.where(sa.or_(f.fingerprint == fingerprint, finding_group_alias.c.known_as == fingerprint))
     if created_after is not None:
         query = query.where(f.created_at > created_after)
     if after is not None:
@@ -264,7 +272,7 @@ def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> Find
 
 
 def finding_row(row: Any) -> FindingRow:
-    """A row of `SELECT_FINDING` as everybody outside sees it."""
+    """Convert a row of `SELECT_FINDING` to the finding that callers get."""
     fields: dict[str, Any] = {name: getattr(row, name) for name in _BODIES}
     fields |= {name: getattr(row, name) for name in ("level", "confidence", "message", "fingerprint")}
     fields["rule"] = {"code": row.code, "name": row.rule, "url": f"/rules/{row.code}"}
@@ -278,5 +286,5 @@ def finding_row(row: Any) -> FindingRow:
         group=None if row.group is None else GroupShort(id=row.group, state=row.group_state, owner=row.group_owner),
         created_at=row.created_at,
         row=row.id,
-        gone=None if row.gone_at is None else Gone(at=row.gone_at, ruleset=row.gone_ruleset),
+        gone=None if row.gone_at is None else NoLongerReported(at=row.gone_at, ruleset=row.gone_ruleset),
     )

@@ -1,6 +1,7 @@
 """Groups of findings: the same finding over all runs of a project, counted in the transaction that stores it.
 
 1. Groups are touched in order of their fingerprints: two runs that end at once wait for each other, never in a circle.
+   Aliases (`store.findings.moved_groups`) are written before all of them.
 2. What people made of a group stays, with one exception: a finding that is seen again after it was fixed opens it.
 """
 
@@ -16,12 +17,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from backprobe.rules import Finding
 from store.database.ids import new_id
 from store.database.session import Transaction
+from store.findings.moved_groups import fingerprint_without_path, known_fingerprints
 from store.tables import Now, finding_group
 
 ROWS: Final = 500
-"""Groups in one statement: 15 values each, and SQLite takes 32,766."""
+"""Groups in one statement: 18 values each, and SQLite takes 32,766."""
 
-_SEEN: Final = ("rule", "level", "path", "line", "message")
+_SEEN: Final = ("rule", "level", "path", "line", "message", "fingerprint_without_path")
 """Columns that tell of the finding seen last."""
 
 
@@ -41,6 +43,7 @@ class Change:
 
     Attributes:
         group: Its public id, `fg_...`. what: `new`: no run had shown it; `returned`: it had been fixed.
+        fingerprint: Of the group.
     """
 
     group: str
@@ -57,27 +60,30 @@ def show(transaction: Transaction, shower: Shower, findings: Sequence[Finding]) 
         transaction: The one that stores the findings.
         shower: Their run. It shows each fingerprint once: those that it had shown before are not to be passed.
         findings: What it shows; of several with one fingerprint the first one counts. One that a comment in the source
-            suppresses is counted, but neither opens a fixed group nor is told as new.
+            suppresses is counted, but neither opens a fixed group nor counts as new.
     """
     by_fingerprint: dict[str, Finding] = {}
-    for one in findings:
-        by_fingerprint.setdefault(one.fingerprint, one)
-    ordered = [by_fingerprint[fingerprint] for fingerprint in sorted(by_fingerprint)]
+    for finding in findings:
+        by_fingerprint.setdefault(finding.fingerprint, finding)
+    known = known_fingerprints(transaction, shower.project_id, shower.run_id, list(by_fingerprint.values()))
+    of_groups = {known.get(fingerprint, fingerprint): finding for fingerprint, finding in by_fingerprint.items()}
+    ordered = sorted(of_groups.items())
     changes: list[Change] = []
     for start in range(0, len(ordered), ROWS):
-        changes += _counted(transaction, shower, ordered[start : start + ROWS])
+        changes += _count_findings(transaction, shower, ordered[start : start + ROWS])
     return tuple(changes)
 
 
-def _counted(transaction: Transaction, shower: Shower, findings: Sequence[Finding]) -> list[Change]:
+def _count_findings(transaction: Transaction, shower: Shower, findings: Sequence[tuple[str, Finding]]) -> list[Change]:
+    """Count findings, each with the fingerprint of its group."""
     insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
     changes: list[Change] = []
     for suppressed in (False, True):
-        some = [one for one in findings if (one.suppressed is not None) == suppressed]
+        some = [pair for pair in findings if (pair[1].suppressed is not None) == suppressed]
         if not some:
             continue
-        added = insert(finding_group).values([_values(shower, one) for one in some])
-        facts = _facts(shower, added.excluded) | ({} if suppressed else _opened(shower))
+        added = insert(finding_group).values([_values(shower, *pair) for pair in some])
+        facts = _facts(shower, added.excluded) | ({} if suppressed else _opened_values(shower))
         upsert = added.on_conflict_do_update(index_elements=["project_id", "fingerprint"], set_=facts)
         for row in transaction.execute(upsert.returning(finding_group)):
             what = _what(shower, row)
@@ -87,17 +93,18 @@ def _counted(transaction: Transaction, shower: Shower, findings: Sequence[Findin
     return changes
 
 
-def _values(shower: Shower, one: Finding) -> dict[str, Any]:
+def _values(shower: Shower, fingerprint: str, finding: Finding) -> dict[str, Any]:
     return {
         "public_id": new_id("fg"),
         "tenant_id": shower.tenant_id,
         "project_id": shower.project_id,
-        "fingerprint": one.fingerprint,
-        "rule": one.rule.name,
-        "level": one.level,
-        "path": one.location.path,
-        "line": one.location.region.start_line,
-        "message": one.message,
+        "fingerprint": fingerprint,
+        "fingerprint_without_path": fingerprint_without_path(finding),
+        "rule": finding.rule.name,
+        "level": finding.level,
+        "path": finding.location.path,
+        "line": finding.location.region.start_line,
+        "message": finding.message,
         "state": "open",
         "first_run_id": shower.run_id,
         "last_run_id": shower.run_id,
@@ -118,8 +125,8 @@ def _facts(shower: Shower, excluded: Any) -> dict[str, Any]:
     }
 
 
-def _opened(shower: Shower) -> dict[str, Any]:
-    """A fixed group opens; the run is the actor that opened it, which tells that it was this one."""
+def _opened_values(shower: Shower) -> dict[str, Any]:
+    """Return the columns that open a fixed group. They name the run as the actor that opened it."""
     fixed = finding_group.c.state == "fixed"
     return {
         "state": sa.case((fixed, "open"), else_=finding_group.c.state),

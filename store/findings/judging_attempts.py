@@ -25,7 +25,7 @@ _COUNTED: Final = run.c.judge_attempts > sa.literal_column("0")
 """As the index `run_judge_attempts` has it."""
 
 _IS_LAST: Final = run.c.judge_attempts == sa.literal_column(str(MOST_ATTEMPTS - 1))
-"""The next attempt is the last: readers see a change, whatever comes of it."""
+"""The next attempt is the last: readers see a change, whatever its result."""
 
 _BEGIN: Final = (
     sa.update(run)

@@ -113,7 +113,7 @@ def ask(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunR
 
 
 def due(transaction: Transaction, *, limit: int = 10, served: int | None = None) -> tuple[Due, ...]:
-    """Runs that somebody asked to have judged again, the first one first.
+    """List the runs that somebody asked to have judged again, the first asked first.
 
     Args:
         transaction: To read by.
@@ -129,7 +129,7 @@ def due(transaction: Transaction, *, limit: int = 10, served: int | None = None)
 
 
 def older(transaction: Transaction, ruleset: str, *, below: int = NEWEST, limit: int = 10) -> tuple[Due, ...]:
-    """Runs whose findings another ruleset made, the newest first.
+    """List the runs whose findings another ruleset made, newest first.
 
     Args:
         transaction: To read by.
@@ -156,39 +156,41 @@ def _dues(rows: Any) -> tuple[Due, ...]:
     )
 
 
-def record_of(database: Database, one: Due) -> Record | None:
-    """The record to judge; None: it is not there any more."""
+def record_of(database: Database, due_run: Due) -> Record | None:
+    """Load the record to judge; None if it was deleted meanwhile."""
     with database.read() as reading:
-        return load_record(reading, one.key)
+        return load_record(reading, due_run.key)
 
 
-def leave(database: Database, one: Due) -> None:
+def leave(database: Database, due_run: Due) -> None:
     """Do not judge it again: it has no record, or judging it fails."""
     with database.begin() as transaction:
-        transaction.execute(sa.update(run).where(run.c.id == one.number).values(judge_due_at=None, judge_attempts=0))
+        transaction.execute(
+            sa.update(run).where(run.c.id == due_run.number).values(judge_due_at=None, judge_attempts=0)
+        )
 
 
 def judged_again(
-    database: Database, one: Due, found: Record, judgement: Judgement, whys: Mapping[int, WhyNone]
+    database: Database, due_run: Due, found: Record, judgement: Judgement, whys: Mapping[int, WhyNone]
 ) -> Change | None:
     """Write what the newer rules say of a run; None: somebody else has judged it meanwhile, or its record expired."""
-    if one.unnamed is not None:
-        judgement = judgement.of_unnamed(one.unnamed)
-    was = run.c.ruleset.is_(None) if one.ruleset is None else run.c.ruleset == one.ruleset
+    if due_run.unnamed is not None:
+        judgement = judgement.of_unnamed(due_run.unnamed)
+    was = run.c.ruleset.is_(None) if due_run.ruleset is None else run.c.ruleset == due_run.ruleset
     facts = facts_of_judgement(judgement) | {
         "judge_due_at": None,
         "judge_attempts": 0,
         "version": run.c.version + 1,
     }
-    mine = sa.update(run).where(run.c.id == one.number, run.c.result_attempt == one.key.attempt, was, *_KEPT)
+    mine = sa.update(run).where(run.c.id == due_run.number, run.c.result_attempt == due_run.key.attempt, was, *_KEPT)
     with database.begin() as transaction:
         after = transaction.execute(mine.values(facts).returning(run.c.id)).first()
         if after is None:
             return None
-        change = _findings(transaction, one, judgement)
-        _verdicts(transaction, one.key, found, whys)
-        transaction.execute(sa.update(record).where(at_key(record, one.key)).values(head_of_judgement(judgement)))
-        tell(transaction, one.public_id)
+        change = _findings(transaction, due_run, judgement)
+        _verdicts(transaction, due_run.key, found, whys)
+        transaction.execute(sa.update(record).where(at_key(record, due_run.key)).values(head_of_judgement(judgement)))
+        tell(transaction, due_run.public_id)
     return change
 
 
@@ -204,7 +206,7 @@ def judged_meanwhile(database: Database, claim: Claim, judgement: Judgement) -> 
     mine = (run.c.id == claim.run_id, run.c.attempt == claim.attempt, in_status("running"))
     still = sa.update(run).where(*mine, run.c.lease_owner == RECORDER).values(counted)
     columns = (run.c.id, run.c.part, run.c.events, run.c.public_id, run.c.tenant_id, run.c.project_id)
-    one = Due(
+    due_run = Due(
         number=claim.run_id,
         public_id=claim.public_id,
         key=claim.key,
@@ -216,16 +218,21 @@ def judged_meanwhile(database: Database, claim: Claim, judgement: Judgement) -> 
         row = transaction.execute(still.returning(*columns)).first()
         if row is None:
             return None
-        change = _findings(transaction, one, judgement, tells=row)
+        change = _findings(transaction, due_run, judgement, tells=row)
         payload = {"new": change.new, "findings": len(judgement.findings)}
         leave_event(transaction, row, "judged", row.public_id, attempt=claim.attempt, payload=payload)
     return change.new
 
 
-def _findings(transaction: Transaction, one: Due, judgement: Judgement, *, tells: Any = None) -> Change:
-    which = {"of_run": one.number, "of_attempt": one.key.attempt}
+def _findings(transaction: Transaction, due_run: Due, judgement: Judgement, *, tells: Any = None) -> Change:
+    which = {"of_run": due_run.number, "of_attempt": due_run.key.attempt}
     before = {row.fingerprint: row for row in transaction.execute(_OF_RUN, which)}
-    owner = {"run_id": one.number, "attempt": one.key.attempt, "tenant_id": one.tenant_id, "project_id": one.project_id}
+    owner = {
+        "run_id": due_run.number,
+        "attempt": due_run.key.attempt,
+        "tenant_id": due_run.tenant_id,
+        "project_id": due_run.project_id,
+    }
     counts = {"same": 0, "new": 0, "back": 0}
     first_shown = [said for said in judgement.findings if said.fingerprint not in before]
     for n, said in enumerate(judgement.findings):
@@ -245,7 +252,9 @@ def _findings(transaction: Transaction, one: Due, judgement: Judgement, *, tells
         if row.gone_at is None:
             fields |= {"gone_at": Now(), "gone_ruleset": judgement.ruleset}
         transaction.execute(sa.update(finding).where(finding.c.id == row.id).values(fields))
-    who = Shower(run_id=one.number, public_id=one.public_id, tenant_id=one.tenant_id, project_id=one.project_id)
+    who = Shower(
+        run_id=due_run.number, public_id=due_run.public_id, tenant_id=due_run.tenant_id, project_id=due_run.project_id
+    )
     changes = show(transaction, who, first_shown)
     if tells is not None:  # else webhooks hear nothing of it: newer rules would tell of every stored run
         tell_groups(transaction, tells, changes)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 MOST_TOLD: Final = 20
-"""Trials of one finding that are told; `GET /v1/runs?origin=trial` lists all."""
+"""At most so many trials of one finding are returned; `GET /v1/runs?origin=trial` lists all."""
 
 NO_SEED: Final = "the first loss was not compared: the run has no seed"
 GONE: Final = "newer rules no longer make the finding, or a comment suppresses it"
@@ -46,7 +46,7 @@ JUDGED_AGAIN: Final = "the finding was judged again meanwhile and has this fix n
 
 
 def of_findings(transaction: Transaction, ids: Sequence[str], *, tenant_id: int) -> Mapping[str, list[RunRow]]:
-    """The trials of findings, the newest first and the newest `MOST_TOLD` of each, by the finding's public id."""
+    """Load the newest `MOST_TOLD` trials of each finding, newest first, by the finding's public id."""
     place = sa.func.row_number().over(partition_by=run.c.trial_of, order_by=run.c.id.desc()).label("place")
     placed = sa.select(run.c.id, place).where(run.c.trial_of.in_(ids), run.c.tenant_id == tenant_id).subquery()
     newest = sa.select(placed.c.id).where(placed.c.place <= MOST_TOLD)
@@ -89,7 +89,7 @@ def _plain(text: str) -> str:
 def trial_facts(
     database: Database, claim: Claim, record: Record | None, judgement: Judgement | None, limit: str | None
 ) -> dict[str, Any]:
-    """The columns of a trial's run that hold its verdict; none where it left nothing to judge.
+    """Return the columns of a trial's run that hold its verdict; empty if the trial left nothing to judge.
 
     Args:
         claim: Of a trial.
@@ -104,7 +104,7 @@ def trial_facts(
         trial = _verdict(database, claim, after, judgement.ruleset)
     except (SQLAlchemyError, OSError):
         raise  # nothing can be stored either: whoever ends the run asks again
-    except Exception as error:  # noqa: BLE001 - the fence around a comparison: the run has ended whatever comes of it
+    except Exception as error:  # noqa: BLE001 - the fence around a comparison: the run has ended, whatever happens here
         _log.error("no verdict was made on %s", claim.public_id, exc_info=error)
         trial = Trial(verdict="not-tried", why=f"the comparison failed ({type(error).__name__}); the log says where")
     return {"trial_verdict": trial.verdict, "trial_why": trial.why}
@@ -123,7 +123,7 @@ def _verdict(database: Database, claim: Claim, after: Shown, ruleset: str) -> Tr
             return Trial(verdict="not-tried", why=f"the record of run {first.id} is gone")
         rows = _all_of(transaction, first)
         program = program_of(transaction, first) or {}
-    fix = _tried(row.finding, claim, program)
+    fix = _find_tried_fix(row.finding, claim, program)
     if fix is None:
         return Trial(verdict="not-tried", why=JUDGED_AGAIN)
     if {first.findings.ruleset, *(other.ruleset for other in rows)} != {ruleset}:
@@ -132,24 +132,24 @@ def _verdict(database: Database, claim: Claim, after: Shown, ruleset: str) -> Tr
     before = shown(record, Judgement(findings=stored, rules_judged=0, not_run=(), ruleset=ruleset))
     if first.outcome.limit is not None:
         before = replace(before, failure=Failure(what=f"the limit {first.outcome.limit} stopped it"))
-    one = next((other for other in before.findings if other.fingerprint == row.finding.fingerprint), None)
-    if one is None:
+    same = next((other for other in before.findings if other.fingerprint == row.finding.fingerprint), None)
+    if same is None:
         return Trial(verdict="not-tried", why=GONE)
-    trial = compared(one, fix.edits, before, after)
+    trial = compared(same, fix.edits, before, after)
     unseeded = trial.verdict == "changes-values" and claim.seed is None
     return Trial(verdict="confirmed", why=NO_SEED) if unseeded else trial
 
 
-def _tried(one: Finding, claim: Claim, program: Mapping[str, str]) -> Fix | None:
-    """The fix whose edits a trial ran with; None: the finding has it no more."""
+def _find_tried_fix(judged: Finding, claim: Claim, program: Mapping[str, str]) -> Fix | None:
+    """Return the fix whose edits a trial ran with; None if the finding no longer has it."""
     at = -1 if claim.trial is None else claim.trial.fix
-    if not 0 <= at < len(one.fixes):
+    if not 0 <= at < len(judged.fixes):
         return None
     try:
-        files = program_with(program, one.fixes[at].edits)
+        files = program_with(program, judged.fixes[at].edits)
     except LookupError:
         return None
-    return one.fixes[at] if files == dict(claim.files) else None
+    return judged.fixes[at] if files == dict(claim.files) else None
 
 
 def _all_of(transaction: Transaction, first: RunRow) -> tuple[FindingRow, ...]:

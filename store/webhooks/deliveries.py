@@ -69,6 +69,7 @@ _WHOLE: Final = (
         outbox.c.created_at,
         webhook.c.public_id.label("webhook"),
         webhook.c.url,
+        sa.func.coalesce(webhook.c.format, "event").label("format"),
         webhook.c.secret,
         sa.case((webhook.c.old_until > Now(), webhook.c.old_secret)).label("old_secret"),
     )
@@ -84,7 +85,7 @@ class Due:
     Attributes:
         id: `dlv_...`. attempt: which try this is, from 1.
         event_id: The webhook-id, the same at each try. kind, body, at: the event.
-        url, secret, old_secret: Of the webhook; secrets as they were stored, sealed. old_secret None: it has ended.
+        url, format, secret, old_secret: Of the webhook; secrets as they were stored, sealed; old_secret None: it ended.
     """
 
     id: str
@@ -95,6 +96,7 @@ class Due:
     at: str
     webhook: str
     url: str
+    format: str
     secret: bytes
     old_secret: bytes | None
     number: int
@@ -150,10 +152,10 @@ def claim(
     for number in found:
         transaction.execute(_LEND, {"number": number, "lease_seconds": lease_seconds})
     by_number = {row.id: row for row in transaction.execute(_WHOLE.where(delivery.c.id.in_(found)))}
-    return tuple(_due(by_number[number]) for number in found)
+    return tuple(_row_to_due(by_number[number]) for number in found)
 
 
-def _due(row: Any) -> Due:
+def _row_to_due(row: Any) -> Due:
     return Due(
         id=row.public_id,
         attempt=row.attempts + 1,
@@ -163,6 +165,7 @@ def _due(row: Any) -> Due:
         at=row.created_at,
         webhook=row.webhook,
         url=row.url,
+        format=row.format,
         secret=row.secret,
         old_secret=row.old_secret,
         number=row.id,
@@ -189,7 +192,7 @@ def settle(transaction: Transaction, due: Due, tried: Try) -> State | None:
     if transaction.execute(sa.update(delivery).where(*mine).values(facts)).rowcount != 1:
         return None
     values = {"delivery_id": due.number, "n": due.attempt, "address": tried.address, "status": tried.status}
-    texts = {"error": _cut(tried.error), "answer": _cut(tried.answer), "ms": tried.ms}
+    texts = {"error": _truncate_answer(tried.error), "answer": _truncate_answer(tried.answer), "ms": tried.ms}
     transaction.execute(sa.insert(delivery_try).values(values | texts | {"at": Now()}))
     if due.kind != TEST:
         _health(transaction, due.webhook_id, tried)
@@ -197,7 +200,7 @@ def settle(transaction: Transaction, due: Due, tried: Try) -> State | None:
 
 
 def _next(due: Due, tried: Try) -> tuple[State, float]:
-    """The state after a try, and the pause in seconds before the next one."""
+    """Return the state after a try, and the pause in seconds before the next one."""
     if tried.delivered:
         return "delivered", 0.0
     if tried.status == GONE or due.kind == TEST or due.attempt > len(RETRY_SECONDS):
@@ -205,19 +208,19 @@ def _next(due: Due, tried: Try) -> tuple[State, float]:
     return "pending", RETRY_SECONDS[due.attempt - 1] * (1 + random.random() * JITTER)  # noqa: S311 - jitter, no secret
 
 
-def _cut(text: str | None) -> str | None:
+def _truncate_answer(text: str | None) -> str | None:
     return None if text is None else text[:ANSWER_CHARACTERS]
 
 
 def _health(transaction: Transaction, webhook_id: int, tried: Try) -> None:
-    one = sa.update(webhook).where(webhook.c.id == webhook_id)
+    update = sa.update(webhook).where(webhook.c.id == webhook_id)
     if tried.delivered:
-        transaction.execute(one.where(webhook.c.failures > 0).values(failures=0, failing_since=None))
+        transaction.execute(update.where(webhook.c.failures > 0).values(failures=0, failing_since=None))
         return
     since = sa.func.coalesce(webhook.c.failing_since, Now())
-    transaction.execute(one.values(failures=webhook.c.failures + 1, failing_since=since))
+    transaction.execute(update.values(failures=webhook.c.failures + 1, failing_since=since))
     reason = "the receiver answered 410: it wants no more" if tried.status == GONE else "it failed for five days"
-    off = one.where(webhook.c.enabled)
+    off = update.where(webhook.c.enabled)
     if tried.status != GONE:
         off = off.where(webhook.c.failing_since <= Now(-DISABLED_AFTER_SECONDS))
     shut = off.values(enabled=False, disabled_reason=reason, version=webhook.c.version + 1)

@@ -35,7 +35,8 @@ class DeliveryTry:
 
     Attributes:
         at: When it ended.
-        address: It went to, if it stands in the URL: what a name resolves to is the operator's to know. Else empty.
+        address: Where it went, if the URL contains the address; else empty: only the operator may know what a name
+            resolves to.
         status: HTTP status; None: no answer. error: why there was none. answer: its first KiB, a stranger's text.
     """
 
@@ -91,7 +92,7 @@ def page(
     after: int | None = None,
     limit: int = 100,
 ) -> DeliveryPage:
-    """The deliveries to a webhook, newest first; `states`: only these."""
+    """List the deliveries to a webhook, newest first; `states`: only these."""
     query = _SELECT.where(delivery.c.webhook_id == webhook_number).order_by(delivery.c.id.desc()).limit(limit + 1)
     if states:
         query = query.where(delivery.c.state.in_(states))
@@ -106,11 +107,11 @@ def _deliveries(transaction: Transaction, rows: Sequence[Any]) -> tuple[Delivery
     wanted = delivery_try.c.delivery_id.in_([row.id for row in rows])
     tries: dict[int, list[DeliveryTry]] = {row.id: [] for row in rows}
     urls: dict[int, str] = {row.id: row.url for row in rows}
-    for one in transaction.execute(sa.select(delivery_try).where(wanted).order_by(delivery_try.c.n)):
-        fields = {name: getattr(one, name) for name in DeliveryTry.__slots__}
-        if not stands_in(urls[one.delivery_id], one.address):
+    for attempt in transaction.execute(sa.select(delivery_try).where(wanted).order_by(delivery_try.c.n)):
+        fields = {name: getattr(attempt, name) for name in DeliveryTry.__slots__}
+        if not stands_in(urls[attempt.delivery_id], attempt.address):
             fields["address"] = ""
-        tries[one.delivery_id].append(DeliveryTry(**fields))
+        tries[attempt.delivery_id].append(DeliveryTry(**fields))
     return tuple(
         Delivery(
             id=row.public_id,

@@ -9,7 +9,7 @@ A URL is a stranger's, and the service stands where strangers do not: beside dat
 3. A name is resolved once for each try, and the try connects to an address that was looked at, never to the name.
 4. The operator may allow networks; there, and only there, plain http is taken too.
 5. Only ports that the operator allows are connected to, also in allowed networks: 443, and 80 where http is taken.
-6. What a name resolves to is the operator's to know: whoever made the webhook is told that it is refused.
+6. Only the operator may know what a name resolves to: the owner of the webhook learns that it is refused.
 
 Source:
     IANA's registries of special-purpose addresses (RFC 6890), October 2025; RFC 6052, 3056, 4380; for 168.63.129.16
@@ -58,7 +58,7 @@ _NOT_GLOBAL_6: Final = tuple(
 """Within `_GLOBAL_6`: Teredo and other protocols' own, documentation, 6to4, the AS112 sink."""
 
 
-class Refused(Exception):
+class DestinationRefused(Exception):
     """This URL or address is not posted to; the message says why, in a sentence without its full stop.
 
     Attributes:
@@ -115,25 +115,27 @@ class Allowed:
             ValueError: one of a list is no network, or no port.
         """
         try:
-            named = _listed(environ.get("BACKPROBE_WEBHOOK_NETWORKS", ""))
-            networks = tuple(ipaddress.ip_network(one) for one in named)
+            named = _split_list(environ.get("BACKPROBE_WEBHOOK_NETWORKS", ""))
+            networks = tuple(ipaddress.ip_network(text) for text in named)
         except ValueError as error:
             raise ValueError(f"BACKPROBE_WEBHOOK_NETWORKS: {error}; it takes 10.1.0.0/16,fd00:1::/64") from None
         default = f"{HTTPS_PORT},{HTTP_PORT}" if networks else str(HTTPS_PORT)
-        ports = tuple(_ports(one) for one in _listed(environ.get("BACKPROBE_WEBHOOK_PORTS", "")) or _listed(default))
+        ports = tuple(
+            _ports(text) for text in _split_list(environ.get("BACKPROBE_WEBHOOK_PORTS", "")) or _split_list(default)
+        )
         return cls(networks=networks, ports=ports)
 
     def target(self, url: str) -> Target:
-        """A URL that may be posted to, as far as it tells by itself; a name is not resolved.
+        """Check that a URL may be posted to, as far as it shows by itself: a name is not resolved.
 
         Raises:
-            Refused: it is not taken.
+            DestinationRefused: it is not taken.
         """
-        found = _parsed(url)
+        found = _parse_url(url)
         if not found.https and not self.networks:
-            raise Refused("only https is taken")
+            raise DestinationRefused("only https is taken")
         if not any(found.port in ports for ports in self.ports):
-            raise Refused(f"port {found.port} is not allowed; {self._ports_told()} is")
+            raise DestinationRefused(f"port {found.port} is not allowed; {self._ports_told()} is")
         if found.literal is not None:
             self.check(found.literal, https=found.https)
         return found
@@ -146,35 +148,39 @@ class Allowed:
         """Let an address pass.
 
         Raises:
-            Refused: it is not global unicast and not allowed; or it is plain http to one that is not allowed.
+            DestinationRefused: it is neither global unicast nor allowed; or plain http to one not allowed.
         """
         if any(address in network for network in self.networks if network.version == address.version):
             return
         if (why := _not_global(address)) is not None:
-            raise Refused(f"{address} is {why}", of_a_name="its name leads to an address that is not allowed")
+            raise DestinationRefused(
+                f"{address} is {why}", of_a_name="its name leads to an address that is not allowed"
+            )
         if not https:
-            raise Refused(f"only https is taken to {address}", of_a_name="only https is taken to where its name leads")
+            raise DestinationRefused(
+                f"only https is taken to {address}", of_a_name="only https is taken to where its name leads"
+            )
 
     def addresses(self, target: Target, resolve: Resolve) -> list[Address]:
-        """The addresses that a try may connect to, in the resolver's order; it is asked once, and not for a literal.
+        """List the addresses that a try may connect to, in the resolver's order; it is not asked for a literal.
 
         Raises:
-            Refused: none of its addresses is allowed; the first one's reason. Of a name's it tells none but in `seen`.
+            DestinationRefused: no address is allowed; says why of the first. A name's addresses are only in `seen`.
             OSError: it has none.
         """
         if target.literal is not None:
             self.check(target.literal, https=target.https)
             return [target.literal]
         kept: list[Address] = []
-        refused: Refused | None = None
+        refused: DestinationRefused | None = None
         for text in resolve(target.host, target.port):
             try:
                 address = ipaddress.ip_address(text)
                 self.check(address, https=target.https)
             except ValueError:
-                refused = refused or Refused("its resolver answered with what is no address")
-            except Refused as error:
-                refused = refused or Refused(error.of_a_name, seen=str(error))
+                refused = refused or DestinationRefused("its resolver answered with what is no address")
+            except DestinationRefused as error:
+                refused = refused or DestinationRefused(error.of_a_name, seen=str(error))
             else:
                 kept.append(address)
         if not kept:
@@ -183,15 +189,15 @@ class Allowed:
 
 
 def stands_in(url: str, address: str) -> bool:
-    """The URL's host is this address; not, if it is a name that leads there."""
+    """Return whether the URL's host is written as this address. A name that leads there does not count."""
     try:
-        return _parsed(url).literal == ipaddress.ip_address(address)
-    except (Refused, ValueError):
+        return _parse_url(url).literal == ipaddress.ip_address(address)
+    except (DestinationRefused, ValueError):
         return False
 
 
-def resolved(host: str, port: int) -> list[str]:
-    """The addresses of a name, as the machine resolves names.
+def resolve_host(host: str, port: int) -> list[str]:
+    """Resolve a name to its addresses, as the machine resolves names.
 
     Raises:
         OSError: it has none, or no server of names answers.
@@ -200,8 +206,8 @@ def resolved(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(place[0]) for *_, place in found))
 
 
-def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+def _split_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _ports(text: str) -> range:
@@ -217,26 +223,26 @@ def _ports(text: str) -> range:
     return range(first, last + 1)
 
 
-def _parsed(url: str) -> Target:
+def _parse_url(url: str) -> Target:
     if len(url) > LONGEST_URL:
-        raise Refused(f"a URL has at most {LONGEST_URL} characters")
+        raise DestinationRefused(f"a URL has at most {LONGEST_URL} characters")
     if _URL.fullmatch(url) is None or "\\" in url:
-        raise Refused(
+        raise DestinationRefused(
             "a URL is printable ASCII without blanks and backslashes; a name beyond that is written `xn--...`"
         )
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused("this is no URL") from None
+        raise DestinationRefused("this is no URL") from None
     if parts.scheme not in {"https", "http"}:
-        raise Refused("only https is taken")
+        raise DestinationRefused("only https is taken")
     if "@" in parts.netloc:
-        raise Refused("a user or a password has no place in it")
+        raise DestinationRefused("a user or a password has no place in it")
     if "#" in url:
-        raise Refused("a fragment is never sent; leave it out")
+        raise DestinationRefused("a fragment is never sent; leave it out")
     if port == 0 or parts.netloc.endswith(":"):
-        raise Refused("its port is not one")
+        raise DestinationRefused("its port is not one")
     https = parts.scheme == "https"
     host, literal = _host(parts)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -249,14 +255,14 @@ def _host(parts: SplitResult) -> tuple[str, Address | None]:
         try:
             return host, ipaddress.IPv6Address(host if "%" not in host else "")
         except ValueError:
-            raise Refused("what stands in brackets is no IPv6 address") from None
+            raise DestinationRefused("the text in brackets is not an IPv6 address") from None
     if _HOST.fullmatch(host) is None:
-        raise Refused("its host is neither a name nor an address")
+        raise DestinationRefused("its host is neither a name nor an address")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         try:
             return host, ipaddress.IPv4Address(host)
         except ValueError:
-            raise Refused("an IPv4 address is written as four decimal numbers") from None
+            raise DestinationRefused("an IPv4 address is written as four decimal numbers") from None
     return host, None
 
 

@@ -29,7 +29,7 @@ def tell_ended(transaction: Transaction, row: Any, status: str, findings: Mappin
 def tell_groups(transaction: Transaction, row: Any, changes: Sequence[Change]) -> None:
     """Let webhooks know of findings that no run of the project had shown, or that had been fixed."""
     owner = {"tenant_id": row.tenant_id, "project_id": row.project_id}
-    for one in changes:
-        body = {"group": one.group, "run": row.public_id, "rule": one.rule, "level": one.level}
-        if outbox.enqueue(transaction, f"finding.{one.what}", one.group, body, **owner) is None:
+    for change in changes:
+        body = {"group": change.group, "run": row.public_id, "rule": change.rule, "level": change.level}
+        if outbox.enqueue(transaction, f"finding.{change.what}", change.group, body, **owner) is None:
             return  # nobody listens

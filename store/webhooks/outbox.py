@@ -1,6 +1,6 @@
 """Events on their way out: written with what they tell, then planned for each webhook; `deliveries.py` sends them.
 
-1. `enqueue` stands in the transaction of the effect: an event leaves if and only if that transaction committed.
+1. `enqueue` runs in the transaction of the effect: an event leaves if and only if that transaction committed.
 2. `plan` makes one delivery per event and webhook; done twice it makes no second one.
 """
 
@@ -55,7 +55,7 @@ def enqueue(
 
 
 def waits(transaction: Transaction) -> bool:
-    """Some event has no deliveries yet."""
+    """Return whether some event has no deliveries yet."""
     return transaction.execute(_UNPLANNED.limit(1)).first() is not None
 
 
@@ -75,7 +75,7 @@ def plan(transaction: Transaction, *, limit: int = 100) -> int:
 
 
 def _deliver(transaction: Transaction, outbox_id: int, webhook_id: int) -> str:
-    """The delivery of an event to a webhook, due now; if there is one already it stays, and the id names nothing."""
+    """Add the delivery of an event to a webhook, due now. If it exists already it stays, and the id names nothing."""
     insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
     public_id = new_id("dlv")
     values = {"public_id": public_id, "outbox_id": outbox_id, "webhook_id": webhook_id}

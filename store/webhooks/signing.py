@@ -31,34 +31,34 @@ class ForeignSeal(Exception):
 
 
 def new_seal(server_secret: bytes) -> bytes:
-    """A seal of a new secret, to be stored."""
+    """Make the seal of a new secret, to be stored."""
     salt = secrets.token_bytes(_SALT_BYTES)
-    return salt + _derived(server_secret, b"webhook check", salt)[:_CHECK_BYTES]
+    return salt + _derive_key(server_secret, b"webhook check", salt)[:_CHECK_BYTES]
 
 
-def unsealed(seal: bytes, server_secret: bytes) -> bytes:
-    """The 32 bytes that sign.
+def unseal_secret(seal: bytes, server_secret: bytes) -> bytes:
+    """Derive the 32 bytes that sign from a seal.
 
     Raises:
         ForeignSeal: it was not made with this server's secret; the operator must act.
     """
     salt, check = seal[:_SALT_BYTES], seal[_SALT_BYTES:]
-    if not hmac.compare_digest(check, _derived(server_secret, b"webhook check", salt)[:_CHECK_BYTES]):
+    if not hmac.compare_digest(check, _derive_key(server_secret, b"webhook check", salt)[:_CHECK_BYTES]):
         raise ForeignSeal
-    return _derived(server_secret, b"webhook secret", salt)
+    return _derive_key(server_secret, b"webhook secret", salt)
 
 
-def _derived(server_secret: bytes, purpose: bytes, salt: bytes) -> bytes:
+def _derive_key(server_secret: bytes, purpose: bytes, salt: bytes) -> bytes:
     return hmac.digest(hmac.digest(server_secret, b"backprobe " + purpose, "sha256"), salt, "sha256")
 
 
-def shown(key: bytes) -> str:
-    """A secret as its owner gets it: `whsec_...`."""
+def secret_text(key: bytes) -> str:
+    """Format a secret as its owner gets it: `whsec_...`."""
     return "whsec_" + base64.b64encode(key).decode()
 
 
 def signature(keys: Sequence[bytes], event_id: str, timestamp: int, body: bytes) -> str:
-    """The `webhook-signature` header: one signature for each key.
+    """Make the `webhook-signature` header: one signature for each key.
 
     Args:
         keys: The bytes that sign, the newest first.

@@ -17,7 +17,8 @@ ROTATION_SECONDS: Final = 86400.0
 """How long the old secret signs too after `rotate`."""
 
 _SELECT: Final = sa.select(
-    webhook,
+    *(column for column in webhook.c if column.name != "format"),
+    sa.func.coalesce(webhook.c.format, "event").label("format"),
     project.c.public_id.label("project"),
     sa.case((webhook.c.old_until > Now(), webhook.c.old_until)).label("old_secret_until"),
 ).join_from(webhook, project, project.c.id == webhook.c.project_id, isouter=True)
@@ -28,7 +29,7 @@ class Webhook:
     """A webhook, without what signs.
 
     Attributes:
-        id: `wh_...`. events: kinds that it wants.
+        id: `wh_...`. events: kinds that it wants. format: of what is posted: event, slack or teams.
         project: Public id of the only project whose events it gets; None: all of the tenant's.
         disabled_reason: Why it was switched off; None: it is on, or somebody switched it off.
         failures: Tries that failed in a row. failing_since: when the first of these was.
@@ -40,6 +41,7 @@ class Webhook:
     id: str
     url: str
     events: tuple[str, ...]
+    format: str
     project: str | None
     enabled: bool
     disabled_reason: str | None
@@ -72,7 +74,7 @@ class Scope:
         return mine if self.project is None else (*mine, webhook.c.project_id.in_(self._numbers(self.project)))
 
     def number(self, transaction: Transaction, public_id: str | None) -> int | None:
-        """Number of a project of this scope; None for None.
+        """Return the number of a project of this scope; None for None.
 
         Raises:
             KeyError: there is none of that id.
@@ -94,7 +96,7 @@ def create(transaction: Transaction, scope: Scope, given: Mapping[str, Any], sea
     Args:
         transaction: To write by.
         scope: Whose.
-        given: `url`, `events`, `enabled`, and `project` (public id or None).
+        given: `url`, `events`, `format`, `enabled`, and `project` (public id or None).
         seal: Of its secret, from `signing.new_seal`.
 
     Raises:
@@ -119,7 +121,7 @@ def get(transaction: Transaction, scope: Scope, public_id: str) -> Webhook | Non
 
 
 def page(transaction: Transaction, scope: Scope, *, after: int | None = None, limit: int = 100) -> WebhookPage:
-    """The webhooks of a scope, newest first."""
+    """List the webhooks of a scope, newest first."""
     query = _SELECT.where(*scope.where()).order_by(webhook.c.id.desc()).limit(limit + 1)
     if after is not None:
         query = query.where(webhook.c.id < after)
@@ -129,9 +131,9 @@ def page(transaction: Transaction, scope: Scope, *, after: int | None = None, li
 
 
 def change(transaction: Transaction, scope: Scope, found: Webhook, given: Mapping[str, Any]) -> bool:
-    """Write any of `url`, `events`, `enabled`, `project`, if the webhook still is at the version that was read.
+    """Write any of `url`, `events`, `format`, `enabled`, `project`, if the webhook is at the version that was read.
 
-    Switched on it begins anew, as if it had never failed; switched off, what waits for it is canceled.
+    Switching it on clears its count of failures; switching it off cancels the deliveries that wait for it.
 
     Returns:
         Whether it was written; not if it changed meanwhile.
@@ -142,8 +144,8 @@ def change(transaction: Transaction, scope: Scope, found: Webhook, given: Mappin
     values = _values(transaction, scope, given)
     if values.get("enabled"):
         values |= {"disabled_reason": None, "failures": 0, "failing_since": None}
-    one = sa.update(webhook).where(webhook.c.id == found.number, webhook.c.version == found.version)
-    if transaction.execute(one.values(**values, version=webhook.c.version + 1)).rowcount != 1:
+    update = sa.update(webhook).where(webhook.c.id == found.number, webhook.c.version == found.version)
+    if transaction.execute(update.values(**values, version=webhook.c.version + 1)).rowcount != 1:
         return False
     if values.get("enabled") is False:
         cancel_waiting(transaction, found.number)
@@ -153,8 +155,8 @@ def change(transaction: Transaction, scope: Scope, found: Webhook, given: Mappin
 def rotate(transaction: Transaction, found: Webhook, seal: bytes) -> Webhook:
     """Give a webhook a new secret; the one before signs too for a day. Of two rotations in a day the last two sign."""
     values = {"secret": seal, "old_secret": webhook.c.secret, "old_until": Now(ROTATION_SECONDS)}
-    one = sa.update(webhook).where(webhook.c.id == found.number)
-    transaction.execute(one.values(**values, version=webhook.c.version + 1))
+    update = sa.update(webhook).where(webhook.c.id == found.number)
+    transaction.execute(update.values(**values, version=webhook.c.version + 1))
     return _webhook(transaction.execute(_SELECT.where(webhook.c.id == found.number)).one())
 
 
@@ -169,7 +171,7 @@ def delete(transaction: Transaction, found: Webhook) -> None:
 
 
 def _values(transaction: Transaction, scope: Scope, given: Mapping[str, Any]) -> dict[str, Any]:
-    values = {name: given[name] for name in ("url", "enabled") if name in given}
+    values = {name: given[name] for name in ("url", "format", "enabled") if name in given}
     if "events" in given:
         values["events"] = list(given["events"])
     if "project" in given:
