@@ -66,7 +66,7 @@ class Backlog:
         """
         with self._knowing:
             self._check(transaction, queue, runs, tenant_id)
-            self._at_work = [one for one in self._at_work if not one[0].closed]
+            self._at_work = [entry for entry in self._at_work if not entry[0].closed]
             self._at_work.append((transaction, queue, tenant_id, runs))
             for place in {(queue, None), (queue, tenant_id)} & set(self._counted):
                 at, known = self._counted[place]
@@ -87,7 +87,7 @@ class Backlog:
                 raise Overfull(queue, mine, share, " of one tenant")
 
     def _count(self, transaction: Transaction, queue: str, tenant_id: int | None) -> int:
-        """Runs that wait in the queue, of a tenant or of all; counted within the last second."""
+        """Count the runs that wait in the queue, of a tenant or of all. A count is kept for a second."""
         at, queued = self._counted.get((queue, tenant_id), (-SURE_SECONDS, 0))
         if self._clock() - at >= SURE_SECONDS:
             at, which = self._clock(), {"of_queue": queue}

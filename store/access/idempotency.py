@@ -58,7 +58,7 @@ class InFlight(Exception):
 
 
 class Mismatch(Exception):
-    """This key came with another request before; each request wants a key of its own."""
+    """This key came with another request before; send each request with a different key."""
 
     def __init__(self) -> None:
         super().__init__("this Idempotency-Key came with another request before; each request wants its own")
@@ -104,27 +104,33 @@ def begin(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A key that was begun; `about`: public id of what comes of it, None: not known yet; `over`: it was answered."""
+class TakenKey:
+    """A key whose request has begun.
+
+    Attributes:
+        about: Public id of the object that the request made; None: not known yet. over: True once it was answered.
+    """
 
     request_hash: bytes
     about: str | None
     over: bool
 
 
-def taken(transaction: Transaction, key: str, *, tenant_id: int = 1) -> Taken | None:
-    """What stands under a key; None: nothing, or nothing any more."""
+def find_key(transaction: Transaction, key: str, *, tenant_id: int = 1) -> TakenKey | None:
+    """Load the request stored under a key; None if there is none, or it has expired."""
     which = {"its_tenant": tenant_id, "its_key": key}
     transaction.execute(_DROP_EXPIRED, which)
     row = transaction.execute(_KNOWN, which).first()
     if row is None:
         return None
     about = None if row.body is None else bytes(row.body).decode(errors="replace")
-    return Taken(request_hash=bytes(row.request_hash), about=about, over=row.state == "done")
+    return TakenKey(request_hash=bytes(row.request_hash), about=about, over=row.state == "done")
 
 
 def advance(transaction: Transaction, key: str, request_hash: bytes, about: str, *, tenant_id: int = 1) -> None:
-    """The request under a key that is in flight has come as far as `request_hash`: an effect of several transactions.
+    """Record that the request in flight under a key has come as far as `request_hash`.
+
+    Its effect takes several transactions.
 
     Raises:
         KeyError: the key was not begun, or was answered.
@@ -159,7 +165,7 @@ def done(transaction: Transaction, key: str, answer: Answer, *, tenant_id: int =
 
 
 def free(transaction: Transaction, key: str, *, tenant_id: int = 1) -> None:
-    """Give up a key that was begun and came to nothing: a refusal is not kept, so the request can be mended."""
+    """Give up a key whose request was refused: refusals are not stored, so the client can correct the request."""
     which = {"its_tenant": tenant_id, "its_key": key}
     transaction.execute(sa.delete(idempotency).where(*_WHICH, idempotency.c.state == "in-flight"), which)
 

@@ -25,11 +25,12 @@ _LIVE: Final = (
     sa.exists().where(tenant.c.id == api_key.c.tenant_id, tenant.c.disabled_at.is_(None)),
 )
 _FIND: Final = _SELECT.where(api_key.c.prefix == sa.bindparam("prefix"), *_LIVE)
+_BY_NUMBER: Final = _SELECT.where(api_key.c.id == sa.bindparam("number"), *_LIVE)
 _LIVE_AMONG: Final = sa.select(api_key.c.id).where(api_key.c.id.in_(sa.bindparam("numbers", expanding=True)), *_LIVE)
 _TOUCH: Final = (
     sa.update(api_key)
     .where(
-        api_key.c.id == sa.bindparam("number"),
+        api_key.c.id.in_(sa.bindparam("numbers", expanding=True)),
         sa.or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < Now(-60.0)),
     )
     .values(last_used_at=Now())
@@ -43,7 +44,7 @@ class Key:
     Attributes:
         id: `key_...`. prefix: the part that is shown. scopes: what it allows.
         project: Public id of the only project that it opens; None: all of the tenant's.
-        expires_at, last_used_at, revoked_at: None: not, or never. last_used_at is exact to a minute.
+        expires_at, last_used_at, revoked_at: None: not, or never. last_used_at is exact to a minute or so.
         number, tenant_id, project_id: Not shown.
     """
 
@@ -119,11 +120,17 @@ def create(transaction: Transaction, new: NewKey, *, tenant_id: int = 1) -> Key:
 
 
 def find(transaction: Transaction, prefix: str, digest: bytes) -> Key | None:
-    """The key with this prefix and hash, if it opens anything now; None: unknown, expired, taken back, tenant shut."""
+    """Find the key with this prefix and hash. None: it is unknown, expired or revoked, or its tenant is disabled."""
     row = transaction.execute(_FIND, {"prefix": prefix}).first()
     if row is None or not hmac.compare_digest(row.hash, digest):
         return None
     return _key(row)
+
+
+def find_by_number(transaction: Transaction, number: int) -> Key | None:
+    """Return the key with this number if it opens anything now; None as for `find`."""
+    row = transaction.execute(_BY_NUMBER, {"number": number}).first()
+    return None if row is None else _key(row)
 
 
 def live_among(transaction: Transaction, numbers: Collection[int]) -> frozenset[int]:
@@ -131,9 +138,9 @@ def live_among(transaction: Transaction, numbers: Collection[int]) -> frozenset[
     return frozenset(transaction.execute(_LIVE_AMONG, {"numbers": list(numbers)}).scalars())
 
 
-def touch(transaction: Transaction, key: Key) -> None:
-    """Note that a key was used. Writes at most once a minute; call it where a write is open anyway, or rarely."""
-    transaction.execute(_TOUCH, {"number": key.number})
+def touch(transaction: Transaction, numbers: Collection[int]) -> None:
+    """Store that these keys were used just now; a key whose last use is less than a minute old is not written."""
+    transaction.execute(_TOUCH, {"numbers": sorted(numbers)})
 
 
 def revoke(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> bool:
@@ -150,7 +157,7 @@ def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> Key 
 
 
 def page(transaction: Transaction, *, tenant_id: int = 1, after: int | None = None, limit: int = 100) -> KeyPage:
-    """The keys of a tenant, newest first, with those that were taken back."""
+    """List the keys of a tenant, newest first, with those that were revoked."""
     query = _SELECT.where(api_key.c.tenant_id == tenant_id).order_by(api_key.c.id.desc()).limit(limit + 1)
     if after is not None:
         query = query.where(api_key.c.id < after)

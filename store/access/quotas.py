@@ -67,18 +67,18 @@ class QuotaExceeded(Exception):
 def quotas(transaction: Transaction, *, tenant_id: int = 1) -> tuple[Quota, ...]:
     """All of them, as they stand; one without a limit is not there."""
     allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one()
-    stored = shares.stored(transaction, tenant_id=tenant_id)
+    stored = shares.stored_bytes_by_kind(transaction, tenant_id=tenant_id)
     had: dict[Name, tuple[int, int | None]] = {
-        "queued": (_used(transaction, "queued", tenant_id), allowed.queued),
-        "running": (_used(transaction, "running", tenant_id), allowed.running),
+        "queued": (_count_used(transaction, "queued", tenant_id), allowed.queued),
+        "running": (_count_used(transaction, "running", tenant_id), allowed.running),
         "record_bytes": (stored.get("records", 0), allowed.stored_bytes),
         "stored_bytes": (sum(stored.values()), allowed.stored_bytes),
-        "gpu_seconds": (_used(transaction, "gpu_seconds", tenant_id), allowed.gpu_seconds),
+        "gpu_seconds": (_count_used(transaction, "gpu_seconds", tenant_id), allowed.gpu_seconds),
     }
     return tuple(Quota(name=name, used=used, allowed=most) for name, (used, most) in had.items() if most is not None)
 
 
-def _used(transaction: Transaction, name: Name, tenant_id: int) -> int:
+def _count_used(transaction: Transaction, name: Name, tenant_id: int) -> int:
     which = {"its_tenant": tenant_id}
     month = {"month": f"{datetime.datetime.now(datetime.UTC):%Y-%m}-01T00:00:00.000Z"} if name == "gpu_seconds" else {}
     return int(transaction.execute(_USED[name], which | month).scalar_one())
@@ -91,7 +91,7 @@ def demand_gpu(transaction: Transaction, *, tenant_id: int = 1) -> None:
         QuotaExceeded: `gpu_seconds`.
     """
     allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one().gpu_seconds
-    if allowed is not None and (used := _used(transaction, "gpu_seconds", tenant_id)) >= allowed:
+    if allowed is not None and (used := _count_used(transaction, "gpu_seconds", tenant_id)) >= allowed:
         raise QuotaExceeded("gpu_seconds", used, allowed)
 
 
@@ -109,7 +109,7 @@ class Room:
             DatabaseFull: the tenant has more than its share of it (`store.access.shares`).
         """
         allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one().stored_bytes
-        used = sum(shares.stored(transaction, tenant_id=tenant_id).values())
+        used = sum(shares.stored_bytes_by_kind(transaction, tenant_id=tenant_id).values())
         if used >= allowed:
             raise QuotaExceeded("stored_bytes", used, allowed)
         if self.most_bytes is not None:

@@ -54,6 +54,11 @@ def server_secret(settings: StoreSettings) -> bytes:
             f"the secret {path} has {len(secret)} bytes and needs at least {SECRET_BYTES}: put your copy of it there; "
             "if you have none, delete the file"
         )
+    if len(set(secret)) == 1:
+        raise SecretRefused(
+            f"the secret {path} is one byte repeated, which anybody can guess: put your copy of it there; if you have "
+            "none, delete the file"
+        )
     return secret
 
 

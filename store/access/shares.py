@@ -88,13 +88,13 @@ class Shares:
         return self.most
 
     @property
-    def over(self) -> frozenset[int]:
+    def tenants_over_share(self) -> frozenset[int]:
         """The tenants that have more than their share; none, unless the database is nearly full."""
         share = self.share
         return frozenset(number for number, part in self.parts.items() if part > share)
 
 
-def stored(transaction: Transaction, *, tenant_id: int = 1) -> Mapping[str, int]:
+def stored_bytes_by_kind(transaction: Transaction, *, tenant_id: int = 1) -> Mapping[str, int]:
     """Bytes that a tenant stores, by kind (`store.tables.storage_usage.KINDS`); a kind without any is not there."""
     return {row.kind: int(row.bytes) for row in transaction.execute(_OF_TENANT, {"its_tenant": tenant_id})}
 
@@ -127,7 +127,7 @@ def demand(transaction: Transaction, most_bytes: int, *, tenant_id: int = 1) -> 
     if used_bytes(transaction) < most_bytes:
         return
     now = shares(transaction, most_bytes)
-    if tenant_id in now.over:
+    if tenant_id in now.tenants_over_share:
         raise DatabaseFull(now.parts[tenant_id], now.share)
 
 

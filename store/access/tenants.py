@@ -52,8 +52,8 @@ class Tenant:
     quotas: Mapping[str, int | None]
 
 
-def named(transaction: Transaction, name: str) -> int | None:
-    """Number of the tenant with this name; None: there is none."""
+def find_tenant(transaction: Transaction, name: str) -> int | None:
+    """Return the number of the tenant with this name; None if there is none."""
     return transaction.execute(_BY_NAME, {"name": name}).scalar()
 
 
@@ -63,7 +63,7 @@ def public_id(transaction: Transaction, number: int) -> str:
 
 
 def create(transaction: Transaction, name: str) -> int:
-    """A new tenant with a project `default`; its number."""
+    """Create a tenant with a project `default`; return the tenant's number."""
     facts = {"public_id": new_id("tnt"), "name": name, "created_at": Now(), **_RULES}
     number = transaction.execute(sa.insert(tenant).values(facts).returning(tenant.c.id)).scalar_one()
     its: dict[str, Any] = {"tenant_id": number, "name": "default", "settings": {}, "created_at": Now()}
@@ -73,7 +73,7 @@ def create(transaction: Transaction, name: str) -> int:
 
 
 def first_project(transaction: Transaction, tenant_id: int) -> int:
-    """Number of the tenant's oldest project."""
+    """Return the number of the tenant's oldest project."""
     return transaction.execute(_FIRST_PROJECT, {"its_tenant": tenant_id}).scalar_one()
 
 

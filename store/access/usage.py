@@ -1,4 +1,4 @@
-"""What a tenant used, by day, and what waits and runs of its own: counted from its runs, which stay."""
+"""What a tenant used, by day, and which of its runs wait and run now. Counted from its runs, which stay."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def restore(url: str, source: Path, told: Told = lambda _: None) -> str:
         with tempfile.TemporaryDirectory(prefix=".restore-", dir=target.parent) as folder:
             draft = Path(folder) / "backprobe.db"
             _copy_sqlite(source, draft, told)
-            revision = _checked(draft)
+            revision = _check_backup(draft)
             draft.chmod(0o600)
             sync_to_disk(draft)
             draft.rename(target)
@@ -131,16 +131,16 @@ def _refuse_full(database: Database) -> None:
 
 
 def _copy_sqlite(source: Path, target: Path, told: Told) -> None:
-    """By the online backup, inside one read transaction: without it each write of another process began it anew."""
+    """Copy with the online backup API in one read transaction; otherwise a write by another process restarts it."""
 
     def progress(_: int, left: int, pages: int) -> None:
         told(1.0 - left / pages if pages else 1.0)
 
-    def opened(path: Path) -> sqlite3.Connection:
+    def open_file(path: Path) -> sqlite3.Connection:
         return Database(f"sqlite:///{path}").watch()
 
     try:
-        with closing(opened(source)) as reading, closing(opened(target)) as writing:
+        with closing(open_file(source)) as reading, closing(open_file(target)) as writing:
             reading.execute("BEGIN")
             reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
             reading.backup(writing, pages=PAGES, progress=progress, sleep=0.001)
@@ -149,8 +149,8 @@ def _copy_sqlite(source: Path, target: Path, told: Told) -> None:
         raise CannotBackUp(f"{source} cannot be copied to {target.parent}: {why}") from None
 
 
-def _checked(path: Path) -> str:
-    """The revision of a whole SQLite backup."""
+def _check_backup(path: Path) -> str:
+    """Check that a SQLite backup is whole; return its revision."""
     with closing(Database(f"sqlite:///{path}").watch()) as connection:
         try:
             (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -169,7 +169,7 @@ def _checked(path: Path) -> str:
 def _dump(database: Database, target: Path, told: Told) -> None:
     with database.read() as reading:
         _, filled = tables_and_partitions(reading)
-    with _connected(database) as connection:
+    with _make_connection_url(database) as connection:
         command = [_program("pg_dump"), "--format=custom", "--no-owner", "--no-privileges", "--verbose"]
         _run([*command, f"--file={target}", f"--dbname={connection}"], "dumping contents of table", len(filled), told)
 
@@ -177,14 +177,14 @@ def _dump(database: Database, target: Path, told: Told) -> None:
 def _undump(database: Database, source: Path, told: Told) -> None:
     listed = _output([_program("pg_restore"), "--list", str(source)])
     tables = sum(" TABLE DATA " in line for line in listed.splitlines())
-    with _connected(database) as connection:
+    with _make_connection_url(database) as connection:
         options = ("--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", "--verbose")
         command = [_program("pg_restore"), *options, f"--dbname={connection}", str(source)]
         _run(command, "processing data for table", tables, told)
 
 
 def _dumped_revision(source: Path) -> str:
-    """What `alembic_version` holds in an archive.
+    """Read the revision of `alembic_version` in an archive.
 
     Raises:
         CannotBackUp: it holds none.
@@ -207,8 +207,8 @@ def _program(name: str) -> str:
 
 
 @contextmanager
-def _connected(database: Database) -> Generator[str]:
-    """Connection words without the password, which stands in a file of ours: a command line can be read by all."""
+def _make_connection_url(database: Database) -> Generator[str]:
+    """Yield a connection URL without the password, which lies in a private file: all users can read a command line."""
     url = database.url
     with tempfile.NamedTemporaryFile("w", prefix="backprobe-", suffix=".pgpass") as file:  # made with mode 0600
         if url.password is not None:
@@ -224,16 +224,16 @@ def _run(command: Sequence[str], word: str, tables: int, told: Told) -> None:
     seen, last = 0, ""
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, errors="replace"
-    ) as one:
-        assert one.stderr is not None  # noqa: S101 - tells the type
-        for line in one.stderr:
+    ) as process:
+        assert process.stderr is not None  # noqa: S101 - tells the type
+        for line in process.stderr:
             if word in line:
                 seen += 1
                 told(min(1.0, seen / tables) if tables else 1.0)
             if "error" in line.lower():
                 last = last or line.strip()
-    if one.returncode:
-        raise CannotBackUp(f"{Path(command[0]).name} failed: {last or f'exit code {one.returncode}'}")
+    if process.returncode:
+        raise CannotBackUp(f"{Path(command[0]).name} failed: {last or f'exit code {process.returncode}'}")
 
 
 def _output(command: Sequence[str]) -> str:

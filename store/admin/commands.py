@@ -47,7 +47,7 @@ def _in_one_line(run: Callable[[argparse.Namespace], int], arguments: argparse.N
     except Exception as error:
         if (why := refusal(error)) is None:
             raise
-        return _refused(why)
+        return _report_refusal(why)
 
 
 def backup(subparsers: Any) -> None:
@@ -91,7 +91,7 @@ def export(subparsers: Any) -> None:
 
 def import_(subparsers: Any) -> None:
     """Add `backprobe import`."""
-    parser = _command(subparsers, "import", "store a record file as a run of its own, judged by today's rules", _import)
+    parser = _command(subparsers, "import", "store a record file as a new run, judged by today's rules", _import)
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="what `export`, or `run --save`, wrote; anybody's will do"
     )
@@ -107,7 +107,7 @@ def _settings(arguments: argparse.Namespace) -> StoreSettings:
         raise UsageError(str(error)) from None
 
 
-def _refused(text: str) -> int:
+def _report_refusal(text: str) -> int:
     print(f"backprobe: {text}", file=sys.stderr)
     return REFUSED
 
@@ -136,7 +136,7 @@ def _backup(arguments: argparse.Namespace) -> int:
     try:
         size = backup(settings.database_url, arguments.file.absolute(), _Progress("copied"))
     except CannotBackUp as error:
-        return _refused(str(error))
+        return _report_refusal(str(error))
     print(f"{arguments.file}: {size:,} bytes")
     print(f"The server's secret is not in it: keep a copy of {_place_of_secret(settings)} too.", file=sys.stderr)
     return 0
@@ -157,7 +157,7 @@ def _restore(arguments: argparse.Namespace) -> int:
     try:
         revision = restore(settings.database_url, arguments.file, _Progress("restored"))
     except (CannotBackUp, migrator.UnknownRevision) as error:
-        return _refused(str(error))
+        return _report_refusal(str(error))
     due = "" if revision == migrator.head() else "; `backprobe migrate` brings it to this version's"
     print(f"restored, at revision {revision}{due}")
     print(
@@ -177,10 +177,10 @@ def _on_database(arguments: argparse.Namespace, work: Callable[[Database, StoreS
     settings = _settings(arguments)
     database = Database(settings.database_url)
     if database.sqlite and not Path(database.url.database or "").exists():
-        return _refused(f"there is no database at {database.url.database}; --home says where it is")
+        return _report_refusal(f"there is no database at {database.url.database}; --home says where it is")
     try:
         if not migrator.at_head(settings.database_url):
-            return _refused("the database is not at this version's schema; `backprobe migrate` brings it there")
+            return _report_refusal("the database is not at this version's schema; `backprobe migrate` brings it there")
         return work(database, settings)
     finally:
         database.close()
@@ -204,13 +204,13 @@ def _expire(arguments: argparse.Namespace) -> int:
 
         count = rows = 0
         while some := list(removal.expire(database)):
-            count, rows = count + len(some), rows + sum(one.rows for one in some)
+            count, rows = count + len(some), rows + sum(expired.rows for expired in some)
         if settings.max_database_bytes is not None:
-            for one in removal.shrink(database, settings.max_database_bytes, limit=sys.maxsize):
-                count, rows = count + 1, rows + one.rows
+            for expired in removal.shrink(database, settings.max_database_bytes, limit=sys.maxsize):
+                count, rows = count + 1, rows + expired.rows
         snippets.expire_unused(database, limit=sys.maxsize)
         left, months = removal.leftovers(database), partitions.drop(database)
-        whole = f"; months dropped: {', '.join(one.name for one in months)}" if months else ""
+        whole = f"; months dropped: {', '.join(month.name for month in months)}" if months else ""
         print(f"{count} records dropped, {rows:,} rows; {left} begun earlier were finished{whole}")
         return 0
 
@@ -228,7 +228,7 @@ def _export(arguments: argparse.Namespace) -> int:
             else:
                 print(f"{arguments.target}: {exports.write_file(record, arguments.target.absolute()):,} bytes")
         except exports.CannotExport as error:
-            return _refused(str(error))
+            return _report_refusal(str(error))
         return 0
 
     return _on_database(arguments, work)
@@ -250,7 +250,7 @@ def _import(arguments: argparse.Namespace) -> int:
             found, whys = judge(record), why_none(record)
             run = upload(database, record, found, whys, tenant_id=tenant, project_id=project)
         except (exports.CannotExport, BadRecord) as error:
-            return _refused(str(error))
+            return _report_refusal(str(error))
         print(f"{run.id}: {run.status}, {len(found.findings)} findings")
         return 0
 
@@ -262,7 +262,7 @@ def _tenant(database: Database, name: str) -> int:
     from store.records.exports import CannotExport
 
     with database.read() as reading:
-        number = tenants.named(reading, name)
+        number = tenants.find_tenant(reading, name)
     if number is None:
         raise CannotExport(f"there is no tenant {name!r}")
     return number
@@ -279,12 +279,11 @@ def _stats(arguments: argparse.Namespace) -> int:
             told["checks"] = [{"name": c.name, "ok": c.ok, "said": c.said} for c in answers]
             print(json.dumps(told))
         else:
-            for one in found:
-                print(
-                    f"{one.name + (f'[{one.label}]' if one.label else ''):32}{one.value:>16,.0f}  {MEANINGS[one.name]}"
-                )
+            for figure in found:
+                name = figure.name + (f"[{figure.label}]" if figure.label else "")
+                print(f"{name:32}{figure.value:>16,.0f}  {MEANINGS[figure.name]}")
             for answer in answers:
                 print(f"{'ok  ' if answer.ok else 'BAD '} {answer.name:12} {answer.said}")
-        return UNWELL if arguments.check and not all(one.ok for one in answers) else 0
+        return UNWELL if arguments.check and not all(answer.ok for answer in answers) else 0
 
     return _on_database(arguments, work)

@@ -40,7 +40,7 @@ MEANINGS: Final = {
     "tenants_busy": "tenants that hold slots; `backprobe tenant slots` names them",
     "tenant_slots_most": "slots that the tenant with the most of them holds",
     "runs_hour": "runs accepted within the last hour, by the status they have now",
-    "lease_expiries_hour": "attempts at runs of the last hour whose worker was not heard of any more",
+    "lease_expiries_hour": "attempts at runs of the last hour whose worker stopped sending heartbeats",
     "sandbox_failures_hour": "attempts at runs of the last hour that a broken sandbox ended",
     "retries_hour": "attempts at runs of the last hour beyond the first",
     "snapshots_hour": "snapshots stored of runs of the last hour",

@@ -37,11 +37,11 @@ class Check:
     said: str
 
 
-class _Known:
+class _FigureValues:
     """The figures by name and label."""
 
     def __init__(self, found: Sequence[Figure]) -> None:
-        self._values = {(one.name, one.label): one.value for one in found}
+        self._values = {(figure.name, figure.label): figure.value for figure in found}
 
     def __call__(self, name: str, label: str = "") -> float:
         return self._values.get((name, label), 0.0)
@@ -50,7 +50,7 @@ class _Known:
 def checks(database: Database) -> tuple[Check, ...]:
     """Every check, in a fixed order; if the database does not answer, that one alone."""
     try:
-        known = _Known(figures(database))
+        known = _FigureValues(figures(database))
         at_head = migrator.at_head(database.url.render_as_string(hide_password=False))
     except Exception as error:
         if not is_unavailable(error):
@@ -71,13 +71,13 @@ def _schema(*, at_head: bool) -> Check:
     return Check(name="schema", ok=at_head, said=said)
 
 
-def _reaper(known: _Known) -> Check:
+def _reaper(known: _FigureValues) -> Check:
     overdue = int(known("leases_overdue"))
     said = "no lease has run out" if not overdue else f"{overdue} leases have run out: is a `backprobe reaper` alive?"
     return Check(name="reaper", ok=not overdue, said=said)
 
 
-def _workers(known: _Known) -> Check:
+def _workers(known: _FigureValues) -> Check:
     alone = [queue for queue in ("cpu", "gpu") if known("queue_claimable", queue) and not known("workers", queue)]
     if alone:
         return Check(
@@ -87,21 +87,24 @@ def _workers(known: _Known) -> Check:
     return Check(name="workers", ok=True, said=f"{count} alive; every queue with runs is served")
 
 
-def _queue(known: _Known) -> Check:
+def _queue(known: _FigureValues) -> Check:
     oldest = max(known("queue_oldest_seconds", queue) for queue in ("cpu", "gpu"))
     if oldest <= WAIT_SECONDS:
         return Check(name="queue", ok=True, said=f"the oldest run has waited {oldest:.0f} s")
     return Check(name="queue", ok=False, said=f"the oldest run has waited {oldest:.0f} s: start more workers")
 
 
-def _sandbox(known: _Known) -> Check:
-    broke, ended = int(known("sandbox_failures_hour")), sum(known("runs_hour", one) for one in ("succeeded", "failed"))
+def _sandbox(known: _FigureValues) -> Check:
+    broke, ended = (
+        int(known("sandbox_failures_hour")),
+        sum(known("runs_hour", status) for status in ("succeeded", "failed")),
+    )
     ok = broke <= max(3, ended / 100)
     said = f"{broke} attempts of the last hour ended with a broken sandbox"
     return Check(name="sandbox", ok=ok, said=said if ok else f"{said}: `backprobe doctor` on the workers")
 
 
-def _deliveries(known: _Known) -> Check:
+def _deliveries(known: _FigureValues) -> Check:
     late = known("deliveries_oldest_seconds")
     ok = late <= DELIVERY_SECONDS
     said = f"the most overdue delivery was due {late:.0f} s ago"
@@ -110,14 +113,14 @@ def _deliveries(known: _Known) -> Check:
     )
 
 
-def _retention(known: _Known) -> Check:
+def _retention(known: _FigureValues) -> Check:
     overdue = int(known("records_overdue"))
     said = f"{overdue} records are past their time"
     ok = overdue <= 1000
     return Check(name="retention", ok=ok, said=said if ok else f"{said}: the reaper cannot keep up; `backprobe expire`")
 
 
-def _partitions(known: _Known) -> Check:
+def _partitions(known: _FigureValues) -> Check:
     ahead = int(known("months_ahead"))
     said = f"records have a place for {ahead} months from this one on"
     ok = ahead > 1
@@ -133,4 +136,11 @@ def _disk(database: Database) -> Check:
     return Check(name="disk", ok=ok, said=said if ok else f"{said}: {more}")
 
 
-_CHECKS: Final[tuple[Callable[[_Known], Check], ...]] = (_reaper, _workers, _queue, _sandbox, _deliveries, _retention)
+_CHECKS: Final[tuple[Callable[[_FigureValues], Check], ...]] = (
+    _reaper,
+    _workers,
+    _queue,
+    _sandbox,
+    _deliveries,
+    _retention,
+)

@@ -15,7 +15,7 @@ from store.records.expiry.partitions import tables_and_partitions
 def vacuum(database: Database, told: Callable[[float], None] = lambda _: None) -> tuple[int, int]:
     """Vacuum the whole database; its bytes before and after.
 
-    SQLite writes the file anew: other writers wait meanwhile, and it takes as much free disk again. Afterwards the file
+    SQLite rewrites the file: other writers wait meanwhile, and it takes as much free disk again. Afterwards the file
     can shrink by itself when records expire. On PostgreSQL the service goes on.
     """
     before = _bytes(database)
@@ -37,4 +37,4 @@ def vacuum(database: Database, told: Callable[[float], None] = lambda _: None) -
 
 
 def _bytes(database: Database) -> int:
-    return int(next(one.value for one in figures(database) if one.name == "database_bytes"))
+    return int(next(figure.value for figure in figures(database) if figure.name == "database_bytes"))

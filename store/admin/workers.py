@@ -92,12 +92,12 @@ def beat(transaction: Transaction, node: WorkerNode) -> None:
 
 
 def leave(transaction: Transaction, worker: str) -> None:
-    """A worker ends in good order: its row goes."""
+    """Delete the row of a worker that ends in good order."""
     transaction.execute(sa.delete(worker_node).where(worker_node.c.id == worker))
 
 
 def live(transaction: Transaction, *, silent_seconds: float = SILENT_SECONDS) -> tuple[WorkerNode, ...]:
-    """The workers that have beaten lately, by id."""
+    """List the workers that sent a heartbeat lately, by id."""
     age = _AGE[transaction.dialect.name].label("silent_seconds")
     query = sa.select(worker_node, age).where(worker_node.c.heartbeat_at > Now(-silent_seconds))
     return tuple(_node(row) for row in transaction.execute(query.order_by(worker_node.c.id)))
@@ -120,8 +120,8 @@ def _node(row: Any) -> WorkerNode:
     )
 
 
-def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = SILENT_SECONDS) -> Offer:
-    """What a run of this queue could get now."""
+def combine_offers(transaction: Transaction, queue: Queue, *, silent_seconds: float = SILENT_SECONDS) -> Offer:
+    """Combine what the live workers of a queue offer that are not draining."""
     nodes = [
         node for node in live(transaction, silent_seconds=silent_seconds) if queue in node.queues and not node.draining
     ]
@@ -138,11 +138,11 @@ def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = S
 
 
 def standing(transaction: Transaction, queue: Queue) -> Standing:
-    """What a run of this queue gets now."""
+    """Return at which levels workers execute runs of this queue now, or why they do not."""
     nodes = [node for node in live(transaction) if queue in node.queues and not node.draining]
     given = {max(node.levels, key=ISOLATION_LEVELS.index) for node in nodes if node.levels}
     told = [str(node.probe["why"]) for node in nodes if node.probe.get("why")]
-    told += [str(one) for node in nodes if node.levels for one in node.probe.get("missed", ())]
+    told += [str(reason) for node in nodes if node.levels for reason in node.probe.get("missed", ())]
     starts = any(node.probe.get("sandbox") == "starting" for node in nodes)
     return Standing(
         state="ready" if given else "absent" if not nodes else "starting" if starts else "broken",

@@ -20,7 +20,7 @@ _FIRST_YEAR: Final = 2020
 
 
 def new_id(prefix: str, at_ms: int | None = None) -> str:
-    """A new public id, `run_01JD8PZ4T8W2K5C7Q9R3M6X1BA`.
+    """Make a public id, `run_01JD8PZ4T8W2K5C7Q9R3M6X1BA`.
 
     Args:
         prefix: "run", "snp", "f", ... without the underscore.
@@ -28,32 +28,32 @@ def new_id(prefix: str, at_ms: int | None = None) -> str:
     """
     ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
     bits = (ms & (1 << 48) - 1) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
-    return _written(prefix, bits)
+    return _encode_id(prefix, bits)
 
 
-def between(prefix: str, first_ms: int, last_ms: int) -> tuple[str, str]:
-    """The least and the greatest text that an id with this prefix and a time from first to last, both in it, can be."""
-    return _written(prefix, max(first_ms, 0) << 80), _written(prefix, (min(last_ms, (1 << 48) - 1) + 1 << 80) - 1)
+def id_range(prefix: str, first_ms: int, last_ms: int) -> tuple[str, str]:
+    """Return the least and the greatest id with this prefix and a time from first to last, both included."""
+    return _encode_id(prefix, max(first_ms, 0) << 80), _encode_id(prefix, (min(last_ms, (1 << 48) - 1) + 1 << 80) - 1)
 
 
-def _written(prefix: str, bits: int) -> str:
+def _encode_id(prefix: str, bits: int) -> str:
     letters = "".join(_ALPHABET[bits >> shift & 31] for shift in range(5 * (_LETTERS - 1), -1, -5))
     return f"{prefix}_{letters}"
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """The text has the shape of an id with this prefix; it may still name nothing."""
+    """Return whether the text has the shape of an id with this prefix. Such an id may not exist."""
     return text.startswith(f"{prefix}_") and _SHAPE.fullmatch(text) is not None
 
 
 def milliseconds(public_id: str) -> int:
-    """The time in an id, in milliseconds since 1970.
+    """Return the time in an id, in milliseconds since 1970.
 
     Raises:
         ValueError: it does not have the shape of an id.
     """
     if _SHAPE.fullmatch(public_id) is None:
-        raise ValueError(f"{public_id!r} is not an id of ours")
+        raise ValueError(f"{public_id!r} is not a public id")
     bits = 0
     for letter in public_id.partition("_")[2]:
         bits = bits << 5 | _VALUE[letter]

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 
-def among(column: sa.ColumnElement[Any], numbers: Iterable[int]) -> sa.ColumnElement[bool]:
-    """The column is one of the numbers, which are written into the statement.
+def in_numbers(column: sa.ColumnElement[Any], numbers: Iterable[int]) -> sa.ColumnElement[bool]:
+    """Compare a column with numbers that are written into the statement.
 
     As parameters PostgreSQL keeps the statement from its tenth execution on with a plan for any numbers, and compares
     each row with one after the other: 1,000 of them in a run of 15,000 nodes take 300 ms. Written out they are hashed,

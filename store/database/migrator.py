@@ -24,7 +24,7 @@ class UnknownRevision(Exception):
     """The database is at a revision that this code does not have, so this code must not touch it."""
 
     def __init__(self, revision: str) -> None:
-        if revision < known()[0]:
+        if revision < list_revisions()[0]:
             advice = "written before the first release, and cannot be migrated. Start with an empty database."
         else:
             advice = f"newer than this Backprobe, which knows up to {head()}. Upgrade Backprobe."
@@ -52,23 +52,23 @@ def downgrade(url: str, revision: str) -> None:
 
 
 def at_head(url: str) -> bool:
-    """The database's schema is the one of this code. A database that does not answer raises what the driver raises."""
+    """Return whether the database has this code's schema. One that does not answer raises what the driver raises."""
     database = Database(url)
     try:
         with database.read() as reading:
-            return _current(reading) == head()
+            return _load_revision(reading) == head()
     finally:
         database.close()
 
 
 def head() -> str:
-    """The newest revision that this code has."""
-    return known()[-1]
+    """Return the newest revision that this code has."""
+    return list_revisions()[-1]
 
 
-def known() -> tuple[str, ...]:
+def list_revisions() -> tuple[str, ...]:
     """Every revision that this code has, oldest first: they are one line, and their files are named for them."""
-    names = [one.name for one in files("migrations").joinpath("versions").iterdir()]
+    names = [path.name for path in files("migrations").joinpath("versions").iterdir()]
     revisions = sorted(name.partition("_")[0] for name in names if name[0].isdigit() and name.endswith(".py"))
     assert revisions, "the wheel has no revisions"  # noqa: S101 - a packaging error, which a test looks for
     return tuple(revisions)
@@ -80,7 +80,7 @@ def _run(url: str, revision: str, *, up: bool) -> None:
         with database.begin() as transaction:
             if not database.sqlite:
                 transaction.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            current = _current(transaction)
+            current = _load_revision(transaction)
             newest = head()
             refuse_unknown(current)
             if up and current == newest and revision == "head":
@@ -103,8 +103,8 @@ def _migrate(transaction: Transaction, revision: str, *, up: bool) -> None:
     (command.upgrade if up else command.downgrade)(config, revision)
 
 
-def _current(transaction: Transaction) -> str | None:
-    """The database's revision; None: it has no table of ours."""
+def _load_revision(transaction: Transaction) -> str | None:
+    """Return the revision in `alembic_version`; None if that table is missing or empty."""
     if not sa.inspect(transaction).has_table("alembic_version"):
         return None
     return transaction.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
@@ -116,7 +116,7 @@ def refuse_unknown(current: str | None) -> None:
     Raises:
         UnknownRevision: this code does not have it.
     """
-    if current is not None and current not in known():
+    if current is not None and current not in list_revisions():
         raise UnknownRevision(current)
 
 

@@ -59,7 +59,10 @@ _SQLSTATES: Final = frozenset({"42P01", "42703", "25006"})
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """The operator must act on the database, or it passes; another error of a statement is a bug of ours."""
+    """Return whether the database is unavailable (connection lost, disk full, locked).
+
+    Any other `OperationalError` is a bug in a statement.
+    """
     if isinstance(error, exc.TimeoutError) or _is_of_psycopg(error) or is_damaged(error):
         return True
     if not isinstance(error, exc.DBAPIError):
@@ -89,7 +92,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def refusal(error: BaseException) -> str | None:
-    """What a command says, in one line, of a database that it cannot use; None: the error is a bug of ours."""
+    """Describe in one line why a command cannot use the database; None: the error is a bug in a statement."""
     if is_damaged(error):
         return (
             f"the SQLite database file is damaged ({cause_of(error)}): stop the service, move the file and its -wal "
@@ -124,8 +127,8 @@ class Outage:
         self._lasts = False
         self._since = self._failed_at = 0.0
 
-    def failed(self, error: BaseException) -> None:
-        """It has just not answered."""
+    def note_failure(self, error: BaseException) -> None:
+        """Note that the database has just not answered."""
         with self._changing:
             self._failed_at = self._clock()
             began = not self._lasts
@@ -134,8 +137,8 @@ class Outage:
         if began and self._told:
             _log.error("the database is away, full, damaged or not migrated: %s", cause_of(error))
 
-    def worked(self) -> None:
-        """A transaction has succeeded."""
+    def note_success(self) -> None:
+        """Note that a transaction has succeeded."""
         if not self._lasts:
             return
         with self._changing:
@@ -148,7 +151,7 @@ class Outage:
 
 
 class WriterStuck(Exception):
-    """A write transaction of this process has not ended for so long: a bug of ours, such as one inside another."""
+    """A write transaction of this process has been open for too long: a bug, such as one transaction inside another."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
@@ -168,7 +171,7 @@ class Database:
 
     def __init__(self, url: str, *, durable: bool = False, told: bool = False) -> None:
         self._outage = Outage(told=told)
-        self.url: Final = _parsed(url)
+        self.url: Final = _parse_url(url)
         self.sqlite: Final = self.url.get_backend_name() == "sqlite"
         self._writing = Writers()
         if self.sqlite:
@@ -193,64 +196,64 @@ class Database:
 
     @contextmanager
     def begin(self) -> Generator[Transaction]:
-        """A write transaction; leaving it commits, an exception rolls it back. Never open one inside another.
+        """Yield a write transaction. Leaving it commits, an exception rolls it back. Never open one inside another.
 
         Raises:
             WriterStuck: on SQLite, another of this process has not ended for 30 s.
         """
         if not self.sqlite:
-            with self._watched(), self._engine.begin() as transaction:
+            with self._note_outcome(), self._engine.begin() as transaction:
                 yield transaction
             return
         if not self._writing.acquire(BUSY_SECONDS):
             raise WriterStuck(BUSY_SECONDS)
         try:
-            with self._watched(), self._engine.begin() as transaction:
+            with self._note_outcome(), self._engine.begin() as transaction:
                 yield transaction
         finally:
             self._writing.release()
 
     @contextmanager
     def read(self) -> Generator[Transaction]:
-        """A connection to read by. On SQLite all its statements see one state; on PostgreSQL each sees the newest."""
-        with self._watched(), self._reader.connect() as transaction:
+        """Yield a connection to read by. On SQLite all its statements see one state, on PostgreSQL each the newest."""
+        with self._note_outcome(), self._reader.connect() as transaction:
             yield transaction
 
     def away(self, error: BaseException) -> bool:
-        """The error says that the database cannot be used; the log tells so once for an outage."""
+        """Return whether the error says that the database is unavailable. The log gets one line for an outage."""
         if not is_unavailable(error):
             return False
-        self._outage.failed(error)
+        self._outage.note_failure(error)
         return True
 
     @contextmanager
-    def _watched(self) -> Generator[None]:
+    def _note_outcome(self) -> Generator[None]:
         try:
             yield
         except Exception as error:
             self.away(error)
             raise
-        self._outage.worked()
+        self._outage.note_success()
 
     def listen(self) -> psycopg.Connection[Any]:
-        """A PostgreSQL connection of its own, in autocommit, for LISTEN: past any pooler of statements."""
+        """Open a separate PostgreSQL connection in autocommit for LISTEN; it bypasses any statement pooler."""
         import psycopg
 
         url = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
         return psycopg.connect(url, autocommit=True, **PATIENCE)
 
     def watch(self) -> sqlite3.Connection:
-        """A SQLite connection of its own, to ask `PRAGMA data_version`: it changes when anybody else has committed."""
+        """Open a separate SQLite connection for `PRAGMA data_version`, which changes when anybody else commits."""
         connection = sqlite3.connect(self.url.database or "", timeout=BUSY_SECONDS, check_same_thread=False)
         connection.isolation_level = None
         return connection
 
     def close(self) -> None:
-        """Close the pool. The database may be used again afterwards; it then connects anew."""
+        """Close the pool. The database may be used again afterwards; it then connects again."""
         self._engine.dispose()
 
 
-def _parsed(url: str) -> sa.URL:
+def _parse_url(url: str) -> sa.URL:
     try:
         return sa.make_url(with_driver(url))
     except ValueError as error:  # of a port that is no number; it quotes that alone
@@ -270,7 +273,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
         hide_parameters=True,
     )
 
-    def opened(connection: sqlite3.Connection, _: object) -> None:
+    def set_up_connection(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
         if count_pages(connection) == 0:
             connection.execute(
@@ -284,10 +287,10 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
         ):
             connection.execute(f"PRAGMA {pragma}")
 
-    def begun(connection: sa.Connection) -> None:
+    def begin_transaction(connection: sa.Connection) -> None:
         reading = connection.get_execution_options().get("reading", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
-    event.listen(engine, "connect", opened)
-    event.listen(engine, "begin", begun)
+    event.listen(engine, "connect", set_up_connection)
+    event.listen(engine, "begin", begin_transaction)
     return engine

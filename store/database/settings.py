@@ -52,6 +52,7 @@ class StoreSettings:
         max_database_bytes: None: no limit.
         secret: None: the secret is in a file of the home (`store.access.secret`).
         spans_url: None: no spans are sent.
+        public_url: Without a slash at the end; None: not known.
     """
 
     home: Path = field(
@@ -104,6 +105,15 @@ class StoreSettings:
             "and workers",
         ),
     )
+    public_url: str | None = field(
+        default=None,
+        metadata=describe_variable(
+            "BACKPROBE_PUBLIC_URL",
+            "where people open the pages, `https://backprobe.example.com`: messages to Slack and Teams link there; set "
+            "it for the reaper",
+            "messages have no link",
+        ),
+    )
     outward: Allowed = field(
         default_factory=Allowed,
         metadata=describe_variables(
@@ -143,6 +153,7 @@ class StoreSettings:
             max_database_bytes=_bytes(environ.get("BACKPROBE_MAX_DATABASE_BYTES") or None),
             secret=_secret(environ.get("BACKPROBE_SECRET") or None),
             spans_url=_spans_url(environ.get("BACKPROBE_SPANS_URL") or None),
+            public_url=_public_url(environ.get("BACKPROBE_PUBLIC_URL") or None),
             outward=Allowed.from_environment(environ),
         )
 
@@ -174,16 +185,28 @@ def _spans_url(text: str | None) -> str | None:
     return text
 
 
+def _public_url(text: str | None) -> str | None:
+    parts = None if text is None else urlsplit(text)
+    if parts is not None and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.query):
+        raise ValueError(f"BACKPROBE_PUBLIC_URL is {text!r}; it must be one like https://backprobe.example.com")
+    return None if text is None else text.rstrip("/")
+
+
+def describe_weakness(text: str) -> str | None:
+    """Say why a secret or key of the environment can be guessed; None: it is long enough and not one character."""
+    if len(text) < FEWEST_CHARACTERS:
+        return f"has {len(text)} of the {FEWEST_CHARACTERS} characters that it needs"
+    return "is one character repeated" if len(set(text)) == 1 else None
+
+
 def _secret(text: str | None) -> bytes | None:
-    if text is not None and len(text) < FEWEST_CHARACTERS:
-        raise ValueError(
-            f"BACKPROBE_SECRET has {len(text)} characters and needs {FEWEST_CHARACTERS}: `openssl rand -hex 32`"
-        )
+    if text is not None and (fault := describe_weakness(text)) is not None:
+        raise ValueError(f"BACKPROBE_SECRET {fault}: `openssl rand -hex 32` makes a good one")
     return None if text is None else text.encode()
 
 
 def with_driver(url: str) -> str:
-    """The database URL with the driver we ship: `postgres://` and `postgresql://` mean psycopg 3."""
+    """Put the driver that Backprobe installs into a database URL: `postgres://` and `postgresql://` mean psycopg 3."""
     for scheme in ("postgresql://", "postgres://"):
         if url.startswith(scheme):
             return "postgresql+psycopg://" + url.removeprefix(scheme)
@@ -191,7 +214,7 @@ def with_driver(url: str) -> str:
 
 
 def celery_settings(settings: StoreSettings) -> dict[str, Any]:
-    """The Celery configuration that publisher and worker share, lower-case keys as `app.conf.update` takes them.
+    """Return the Celery configuration of publisher and worker, in lower case as `app.conf.update` takes it.
 
     A message carries a wake-up and no work, so it is acknowledged early, never prefetched in number, and its loss
     costs a second at most.

@@ -18,8 +18,8 @@ _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder()
 
 
-def stored(text: str) -> str:
-    """The text as a column keeps it."""
+def encode_text(text: str) -> str:
+    """Encode a text as a column keeps it."""
     if ESCAPE in text or "\0" in text:
         text = text.replace(ESCAPE, "\x1a1").replace("\0", "\x1a0")
     if not text.isascii():
@@ -34,8 +34,8 @@ _WHOLE_FROM: Final = 2.0**53
 _LARGE: Final = re.compile(rb"[0-9]e[+]?[0-9]|[0-9]{16}")
 
 
-def restored(text: str) -> str:
-    """What `stored` was given."""
+def decode_text(text: str) -> str:
+    """Return the text that `encode_text` encoded."""
     if ESCAPE not in text:
         return text
     return text.replace("\x1a0", "\0").replace("\x1a1", ESCAPE)
@@ -49,22 +49,22 @@ def json_text(value: Any) -> str:
     try:
         raw = _ENCODER.encode(value)
     except UnicodeEncodeError:
-        raw = _ENCODER.encode(_each(value, stored))
+        raw = _ENCODER.encode(_each(value, encode_text))
         return raw.decode()
     if b"\\u0000" in raw or b"\\u001a" in raw or b"null" in raw or _LARGE.search(raw):
-        raw = _ENCODER.encode(_each(value, stored))
+        raw = _ENCODER.encode(_each(value, encode_text))
     return raw.decode()
 
 
 def json_value(text: str | bytes) -> Any:
-    """The value of a JSON column. Non-finite numbers stay strings: whoever wants the number knows where it is."""
+    """Decode the value of a JSON column. Non-finite numbers stay strings: their reader knows where they are."""
     value = _DECODER.decode(text)
     escaped = b"\\u001a" in text if isinstance(text, bytes) else "\\u001a" in text
     return _each(value, _restored_json) if escaped else value
 
 
 def _restored_json(text: str) -> str | float:
-    return float(text[2:]) if text.startswith(_FLOAT) else restored(text)
+    return float(text[2:]) if text.startswith(_FLOAT) else decode_text(text)
 
 
 def _each(value: Any, change: Any) -> Any:

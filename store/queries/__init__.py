@@ -20,14 +20,15 @@ from store.queries.graph.graph_rows import graph
 from store.queries.graph.graph_start import last_folding_call, last_walked_call, nodes_of_call
 from store.queries.graph.graph_view import GraphAsked, NoSuchRoot, graph_view
 from store.queries.graph.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
-from store.queries.graph.retention_rows import HeldAfter, HeldLine, HeldRoot, held
+from store.queries.graph.retention_rows import HeldAfter, HeldLine, HeldRoot, load_held_graphs
 from store.queries.history.curve_rows import CurveAsked, CurveRow, curve_rows
 from store.queries.history.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
 from store.queries.history.highest_norms import Peak, peaks, top
+from store.queries.history.step_curves import StepCurves, StepRow, step_curves, step_rows, steps_at
 from store.queries.history.value_series import Heat, heatmap, series, state_at, tensors_without_grad
 from store.queries.json_values import as_json
 from store.queries.moments import moment_named
-from store.queries.rows import LISTABLE, RowPage, chosen, rows
+from store.queries.rows import LISTABLE, RowPage, rows, select_rows
 from store.queries.source.output_streams import attempts, events, streams
 from store.queries.source.program_answers import (
     AttemptRow,
@@ -65,7 +66,7 @@ from store.queries.tensors.tensor_filter import TensorFilter
 from store.queries.tensors.tensor_json import ToldPage, tensors_told
 from store.queries.tensors.tensor_pages import tensors
 from store.queries.tensors.tensor_states import StateFilter, tensors_at
-from store.queries.tensors.trained_tensors import trained
+from store.queries.tensors.trained_tensors import select_trained_tensors
 
 __all__ = [
     "LISTABLE",
@@ -112,6 +113,8 @@ __all__ = [
     "SourceLine",
     "StateFilter",
     "StatisticsRow",
+    "StepCurves",
+    "StepRow",
     "StreamRow",
     "Streams",
     "TensorCreated",
@@ -127,7 +130,6 @@ __all__ = [
     "as_json",
     "attempts",
     "backward_calls",
-    "chosen",
     "curve",
     "curve_rows",
     "events",
@@ -135,9 +137,9 @@ __all__ = [
     "graph_view",
     "heat",
     "heatmap",
-    "held",
     "last_folding_call",
     "last_walked_call",
+    "load_held_graphs",
     "moment_named",
     "node",
     "nodes",
@@ -146,10 +148,15 @@ __all__ = [
     "peaks",
     "rows",
     "runs_with",
+    "select_rows",
+    "select_trained_tensors",
     "series",
     "snapshots",
     "source",
     "state_at",
+    "step_curves",
+    "step_rows",
+    "steps_at",
     "streams",
     "tensor",
     "tensor_snapshots",
@@ -158,5 +165,4 @@ __all__ = [
     "tensors_told",
     "tensors_without_grad",
     "top",
-    "trained",
 ]

@@ -89,7 +89,7 @@ def gradient_checks(
     if run.key is None:
         return []
     head = sa.select(tables.record.c.gradient_checks).where(at_key(tables.record, run.key))
-    rows: list[GradientCheck] = [row_of(GradientCheck, one) for one in (transaction.execute(head).scalar() or ())]
+    rows: list[GradientCheck] = [row_of(GradientCheck, value) for value in (transaction.execute(head).scalar() or ())]
     chosen = [row for row in rows if verdict is None or row.verdict == verdict][after : after + limit]
     tensor, site = tables.tensor, tables.site
     numbers = sorted({row.tensor for row in chosen if row.tensor is not None})
@@ -97,8 +97,8 @@ def gradient_checks(
     known = sa.func.coalesce(tensor.c.fqn, tensor.c.name)
     named = sa.select(tensor.c.tensor, known).where(at_key(tensor, run.key), tensor.c.tensor.in_(numbers))
     placed = sa.select(site.c.site, site.c.line).where(at_key(site, run.key), site.c.site.in_(sites))
-    names: dict[Any, str | None] = {one[0]: one[1] for one in transaction.execute(named)}
-    lines: dict[Any, int] = {one[0]: one[1] for one in transaction.execute(placed)}
+    names: dict[Any, str | None] = {row[0]: row[1] for row in transaction.execute(named)}
+    lines: dict[Any, int] = {row[0]: row[1] for row in transaction.execute(placed)}
     return [_row(row, names.get(row.tensor), lines.get(row.site)) for row in chosen]
 
 
@@ -108,5 +108,5 @@ def _row(row: GradientCheck, name: str | None, line: int | None) -> GradientChec
         moment=row.moment, verdict=row.verdict, numeric=row.numeric, numeric_wide=row.numeric_wide, frozen=row.frozen,
         arrived=row.arrived, used=row.used, tolerance=row.tolerance, factor=row.factor, precision=row.precision,
         explained_by=row.explained_by, cause=row.cause, site=row.site, line=line, function=row.function,
-        cuts=[CutOffRow(function=one.function, site=one.site) for one in row.cuts], why=row.why,
+        cuts=[CutOffRow(function=cut.function, site=cut.site) for cut in row.cuts], why=row.why,
     )  # fmt: skip

@@ -39,7 +39,7 @@ def _is_plain(hint: Any) -> bool:
 
 @functools.cache
 def _shape(kind: type) -> _Shape | None:
-    """The shape of a dataclass; None: it is none."""
+    """Return the shape of a dataclass; None if the type is no dataclass."""
     if not dataclasses.is_dataclass(kind):
         return None
     names = [field.name for field in dataclasses.fields(kind)]

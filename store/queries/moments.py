@@ -15,7 +15,7 @@ _m: Final = tables.moment
 
 
 def moment_named(transaction: Transaction, run: RunRow, name: str) -> int | None:
-    """The moment that a text names: `12`, or `after-backward:3`; None: there is none such."""
+    """Find the moment that a text names: `12`, or `after-backward:3`; None if there is no such moment."""
     if run.key is None:
         return None
     kind, _, number = name.rpartition(":")

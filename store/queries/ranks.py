@@ -20,11 +20,11 @@ import sqlalchemy as sa
 
 from backprobe.record.rows.series import Anomaly
 from backprobe.severity import LEVELS, Level
-from store.database.ids import between, milliseconds
+from store.database.ids import id_range, milliseconds
 from store.database.session import Transaction
 from store.runs.model import FindingCounts, RunKey, RunRow, Status
 from store.runs.rank_labels import TOGETHER_SECONDS, place_of
-from store.runs.reading.run_filter import labelled
+from store.runs.reading.run_filter import build_label_conditions
 from store.runs.reading.run_rows import SELECT_RUN, run_row
 from store.tables import finding, moment, optimizer_event, run, step
 
@@ -139,14 +139,14 @@ class RankComparison:
     findings: list[PartialFinding]
 
 
-def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
+def ranks(transaction: Transaction, this_run: RunRow) -> RankComparison | None:
     """All ranks of the job that a run is a rank of; None: its labels name no job of several ranks."""
-    place = place_of(one.labels)
+    place = place_of(this_run.labels)
     if place is None:
         return None
     group, _, world_size = place
-    found = _of_job(transaction, one)
-    restart = one.labels.get("restart", "")
+    found = _of_job(transaction, this_run)
+    restart = this_run.labels.get("restart", "")
     keys = {rank: row.key for rank, row in found.items() if row.key is not None and row.record.state != "expired"}
     return RankComparison(
         group=group,
@@ -164,22 +164,22 @@ def _is_judged(row: RunRow) -> bool:
     return row.findings.ruleset is not None
 
 
-def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
-    """The run of each rank, in order of the ranks."""
-    same = {name: one.labels[name] for name in ("group", "world_size")}
-    restart = one.labels.get("restart")
+def _of_job(transaction: Transaction, this_run: RunRow) -> dict[int, RunRow]:
+    """Find the run of each rank of this job, in order of the ranks."""
+    same = {name: this_run.labels[name] for name in ("group", "world_size")}
+    restart = this_run.labels.get("restart")
     again = run.c.labels["restart"].as_string()
-    at = milliseconds(one.id)
+    at = milliseconds(this_run.id)
     around = int(1000 * TOGETHER_SECONDS)
     query = (
-        SELECT_RUN.where(run.c.public_id.between(*between("run", at - around, at + around)))
-        .where(run.c.tenant_id == one.tenant_id, run.c.project_id == one.project_id)
+        SELECT_RUN.where(run.c.public_id.between(*id_range("run", at - around, at + around)))
+        .where(run.c.tenant_id == this_run.tenant_id, run.c.project_id == this_run.project_id)
         .where(run.c.origin != sa.literal_column("'trial'"))
-        .where(*labelled(run.c.labels, same), again.is_(None) if restart is None else again == restart)
+        .where(*build_label_conditions(run.c.labels, same), again.is_(None) if restart is None else again == restart)
     )
     nearest: list[RunRow] = []
     for later in (False, True):
-        side = run.c.public_id > one.id if later else run.c.public_id <= one.id
+        side = run.c.public_id > this_run.id if later else run.c.public_id <= this_run.id
         order = run.c.public_id.asc() if later else run.c.public_id.desc()
         nearest += map(run_row, transaction.execute(query.where(side).order_by(order).limit(2 * MOST_RANKS)))
     found: dict[int, RunRow] = {}
@@ -191,7 +191,7 @@ def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
 
 
 def _its(table: sa.Table, keys: Mapping[int, RunKey]) -> sa.ColumnElement[bool]:
-    """The rows of these records; their months stand beside them, so that others are not looked at."""
+    """Select the rows of these records. Their months are in the condition too, so that no other month is read."""
     months = sorted({key.part for key in keys.values()})
     pairs = [(key.run_id, key.attempt) for key in keys.values()]
     return sa.and_(table.c.part.in_(months), sa.tuple_(table.c.run_id, table.c.attempt).in_(pairs))
@@ -209,7 +209,7 @@ def _rows(transaction: Transaction, found: Mapping[int, RunRow], keys: Mapping[i
     counts = {row.run_id: row for row in transaction.execute(counted.where(_its(step, keys)).group_by(step.c.run_id))}
     wanted = {(row.run_id, at) for row in counts.values() for at in (row.loss, row.grad_norm, row.anomaly)}
     chosen = sa.select(step.c.run_id, step.c.step, step.c.loss, step.c.grad_norm, step.c.anomaly).where(
-        _its(step, keys), sa.tuple_(step.c.run_id, step.c.step).in_([one for one in wanted if one[1] is not None])
+        _its(step, keys), sa.tuple_(step.c.run_id, step.c.step).in_([place for place in wanted if place[1] is not None])
     )
     steps = {(row.run_id, row.step): row for row in transaction.execute(chosen)}
     rows: list[RankRow] = []
@@ -230,24 +230,24 @@ def _rows(transaction: Transaction, found: Mapping[int, RunRow], keys: Mapping[i
 
 
 def _is_finite(value: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """A measured value is a number. SQLite has NaN as text, and each database spells infinity in its way."""
+    """Match a finite measured value. SQLite stores NaN as text, and each database spells infinity in its way."""
     return sa.cast(value, sa.Text).not_in(("NaN", "Infinity", "-Infinity", "Inf", "-Inf"))
 
 
 def _first_difference(transaction: Transaction, keys: Mapping[int, RunKey]) -> NormDifference | None:
-    """The first one of the norms before clipping and of those of the steps; before clipping if both begin there."""
+    """Find the first difference of the norms before clipping or of the steps' norms; of equal ones the former."""
     found = [_first_of(transaction, keys, of) for of in (_norms_before_clipping(keys), _norms_of_steps(keys))]
-    return min((one for one in found if one is not None), key=lambda one: one.step, default=None)
+    return min((start for start in found if start is not None), key=lambda start: start.step, default=None)
 
 
 def _norms_of_steps(keys: Mapping[int, RunKey]) -> sa.Subquery:
-    """The norm of each step that has one: after clipping, where the step was captured in full."""
+    """Select the norm of each step that has one. A step that was captured in full has the norm after clipping."""
     query = sa.select(step.c.run_id, step.c.step, step.c.grad_norm.label("norm"))
     return query.where(_its(step, keys), step.c.grad_norm.is_not(None)).subquery()
 
 
 def _norms_before_clipping(keys: Mapping[int, RunKey]) -> sa.Subquery:
-    """What clipping found: gradients that were clipped to one norm are equal in it whatever they were."""
+    """Select the norms before clipping: gradients clipped to one norm are equal in it, whatever they were."""
     event, at = optimizer_event.c, moment.c
     same = sa.and_(event.part == at.part, event.run_id == at.run_id, event.attempt == at.attempt)
     query = sa.select(event.run_id, at.step, sa.func.max(event.total_norm).label("norm"))
@@ -257,7 +257,7 @@ def _norms_before_clipping(keys: Mapping[int, RunKey]) -> sa.Subquery:
 
 
 def _first_of(transaction: Transaction, keys: Mapping[int, RunKey], norms: sa.Subquery) -> NormDifference | None:
-    """The first step at which finite norms differ, or some ranks have a finite one and others have not."""
+    """Find the first step at which finite norms differ, or only some ranks have a finite one."""
     norm, finite = norms.c.norm, _is_finite(norms.c.norm)
     least, most = sa.func.min(norm).filter(finite), sa.func.max(norm).filter(finite)
     numbers = sa.func.count().filter(finite)
@@ -279,7 +279,7 @@ def _first_of(transaction: Transaction, keys: Mapping[int, RunKey], norms: sa.Su
 
 
 def _first_nonfinite(transaction: Transaction, keys: Mapping[int, RunKey]) -> NonFiniteStart | None:
-    """The first step with a loss or a norm that is not finite, and the ranks that have it; of both the loss."""
+    """Find the first step with a loss or a norm that is not finite, and its ranks; of both, return the loss."""
     rank_of = {key.run_id: rank for rank, key in keys.items()}
     found: list[NonFiniteStart] = []
     columns: tuple[tuple[Literal["loss", "grad_norm"], sa.Column[Any]], ...]
@@ -289,8 +289,8 @@ def _first_nonfinite(transaction: Transaction, keys: Mapping[int, RunKey]) -> No
         first = transaction.execute(sa.select(sa.func.min(step.c.step)).where(is_odd)).scalar()
         if first is not None:
             runs = transaction.execute(sa.select(step.c.run_id).where(is_odd, step.c.step == first)).scalars()
-            found.append(NonFiniteStart(step=first, of=of, ranks=sorted(rank_of[one] for one in runs)))
-    return min(found, key=lambda one: one.step, default=None)
+            found.append(NonFiniteStart(step=first, of=of, ranks=sorted(rank_of[run_id] for run_id in runs)))
+    return min(found, key=lambda start: start.step, default=None)
 
 
 def _partial_findings(transaction: Transaction, keys: Mapping[int, RunKey]) -> list[PartialFinding]:
@@ -321,4 +321,6 @@ def _partial_findings(transaction: Transaction, keys: Mapping[int, RunKey]) -> l
 
 
 def _worst_first(found: Sequence[PartialFinding]) -> list[PartialFinding]:
-    return sorted(found, key=lambda one: (LEVELS.index(one.level), one.code, one.fingerprint))
+    return sorted(
+        found, key=lambda finding_row: (LEVELS.index(finding_row.level), finding_row.code, finding_row.fingerprint)
+    )

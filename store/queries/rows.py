@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from store import tables
 from store.database.session import Transaction
 from store.records.mapping import IN_HEAD, SPECS, plain
-from store.records.reader import at_key, decoded, row_of
+from store.records.reader import at_key, decode_row, row_of
 from store.runs.model import RunRow
 
 _SPECS: Final = {spec.of: spec for spec in SPECS}
 _HEAD: Final = {of: (column, row) for column, (of, row) in IN_HEAD.items()}
 LISTABLE: Final = tuple(sorted((*_SPECS, *_HEAD)))
-"""Tables whose rows can be listed: all but snapshots, tensor_nodes and streams, which are told elsewhere."""
+"""Tables whose rows can be listed: all but snapshots, tensor_nodes and streams, which have their own queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class RowPage:
 
 
 def rows(transaction: Transaction, run: RunRow, table: str, *, after: int = 0, limit: int = 100) -> RowPage:
-    """A page of a table of the run's record; `after` rows are left out. A visible record never changes.
+    """Load a page of a table of the run's record, without its first `after` rows. A visible record never changes.
 
     Raises:
         KeyError: no such table, or none that is listed.
@@ -41,17 +41,17 @@ def rows(transaction: Transaction, run: RunRow, table: str, *, after: int = 0, l
     if in_head is not None:
         column, row = in_head
         head = sa.select(tables.record.c[column]).where(at_key(tables.record, run.key))
-        found = [row_of(row, one) for one in (transaction.execute(head).scalar() or ())[after : after + limit + 1]]
+        found = [row_of(row, value) for value in (transaction.execute(head).scalar() or ())[after : after + limit + 1]]
     else:
         spec = _SPECS[table]
         query = sa.select(spec.table).where(at_key(spec.table, run.key)).order_by(*spec.table.primary_key.columns)
         stored = transaction.execute(query.offset(after).limit(limit + 1)).mappings()
-        found = [decoded(spec, {str(key): value for key, value in one.items()}) for one in stored]
+        found = [decode_row(spec, {str(key): value for key, value in values.items()}) for values in stored]
     items = tuple(_without_bytes(plain(row)) for row in found[:limit])
     return RowPage(items=items, next=after + limit if len(found) > limit else None)
 
 
-def chosen(
+def select_rows(
     transaction: Transaction,
     run: RunRow,
     table: str,
@@ -96,10 +96,10 @@ def chosen(
         query = query.where(_of_tensor(transaction, spec.table, tensor))
     if after is not None:
         query = query.where(number > after)
-    stored = [dict(one) for one in transaction.execute(query.order_by(number).limit(limit + 1)).mappings()]
+    stored = [dict(row) for row in transaction.execute(query.order_by(number).limit(limit + 1)).mappings()]
     items = tuple(
-        {**_without_bytes(plain(decoded(spec, one))), "path": one["its_path"], "line": one["its_line"]}
-        for one in stored[:limit]
+        {**_without_bytes(plain(decode_row(spec, values))), "path": values["its_path"], "line": values["its_line"]}
+        for values in stored[:limit]
     )
     return RowPage(items=items, next=stored[limit - 1][number.name] if len(stored) > limit else None)
 
@@ -115,12 +115,16 @@ def _of_tensor(transaction: Transaction, table: sa.Table, tensor: int) -> sa.Col
     found: list[sa.ColumnElement[bool]] = []
     for name in _WITH_TENSORS[table]:
         each = sa.func.json_each if on_sqlite else sa.func.jsonb_array_elements
-        one = each(table.c[name]).table_valued(sa.column("value", sa.JSON)).alias(f"one_of_{name}")
-        value: Any = sa.func.json_extract(one.c.value, "$.tensor") if on_sqlite else one.c.value["tensor"].as_integer()
-        found.append(sa.exists(sa.select(sa.literal(1)).select_from(one).where(value == tensor)))
+        element = each(table.c[name]).table_valued(sa.column("value", sa.JSON)).alias(f"one_of_{name}")
+        value: Any = (
+            sa.func.json_extract(element.c.value, "$.tensor") if on_sqlite else element.c.value["tensor"].as_integer()
+        )
+        found.append(sa.exists(sa.select(sa.literal(1)).select_from(element).where(value == tensor)))
     return sa.or_(*found)
 
 
 def _without_bytes(row: dict[str, Any]) -> dict[str, Any]:
     """Bytes as base64, which JSON can hold."""
-    return {name: base64.b64encode(one).decode() if isinstance(one, bytes) else one for name, one in row.items()}
+    return {
+        name: base64.b64encode(value).decode() if isinstance(value, bytes) else value for name, value in row.items()
+    }

@@ -22,7 +22,7 @@ from store.database.session import Database, Transaction
 from store.recorders.frames import drop_bodies, record_of
 from store.recorders.record_uploads import ending_of
 from store.recorders.recorder_requests import Missing
-from store.recorders.recorders import claim_of, held, recorder_of
+from store.recorders.recorders import claim_of, lock_run, recorder_of
 from store.runs.claims import close_attempt
 from store.runs.completion import Ending, finish
 from store.runs.model import ENDED, Claim, FencedOut, RunError
@@ -43,11 +43,11 @@ _OVER: Final = sa.select(sa.literal(1)).where(run.c.id == sa.bindparam("its_run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedEnd:
     """How a job ended, in its recorder's words; a field that is None is read off the record's end.
 
     Attributes:
-        status: None: as the record says. error: of a job that failed; None: it is told no further.
+        status: None: as the record says. error: of a job that failed; None: no further details.
     """
 
     status: Literal["succeeded", "failed", "canceled"] | None = None
@@ -63,7 +63,7 @@ class BeingEnded(Exception):
 def close(
     transaction: Transaction,
     public_id: str,
-    told: Told | None,
+    told: ReportedEnd | None,
     *,
     frames: int | None = None,
     tenant_id: int = 1,
@@ -83,10 +83,10 @@ def close(
         None: it has ended before.
 
     Raises:
-        Unknown, Differs: as of `recorders.held`. Missing: fewer than `frames` have come; more may still be sent.
+        Unknown, Differs: as of `recorders.lock_run`. Missing: fewer than `frames` have come; more may still be sent.
         BeingEnded: somebody else has its end in hand.
     """
-    row = held(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
+    row = lock_run(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
     if row.status in ENDED:
         return None
     state = recorder_of(transaction, row.id)
@@ -113,7 +113,7 @@ def close(
 def hand_over(
     transaction: Transaction,
     public_id: str,
-    told: Told,
+    told: ReportedEnd,
     *,
     frames: int | None = None,
     tenant_id: int = 1,
@@ -130,7 +130,7 @@ def hand_over(
     Raises:
         Unknown, Differs, Missing: as of `close`.
     """
-    row = held(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
+    row = lock_run(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
     if row.status in ENDED:
         return False
     state = recorder_of(transaction, row.id)
@@ -165,7 +165,7 @@ def settle(database: Database, claim: Claim) -> bool:
             asked = sa.select(run.c.cancel_requested_at, run.c.heartbeat_at).where(run.c.id == claim.run_id)
             canceled_at, heard_at = reading.execute(asked).one()
         record, refused = record_of(database, claim.run_id, state.next_frame)
-        told = None if state.told is None else Told(**state.told)
+        told = None if state.told is None else ReportedEnd(**state.told)
         silent = None if canceled_at is not None else heard_at
         ending = _ending(told, record, refused, silent=silent)
         try:
@@ -201,29 +201,31 @@ class Overdue:
 
 
 def overdue(database: Database, *, limit: int = 10) -> Sequence[Overdue]:
-    """The watched runs that are to be ended, those first that have waited longest."""
+    """List the watched runs that are to be ended, those that have waited longest first."""
     with database.read() as reading:
         rows = reading.execute(_OVERDUE.limit(limit))
         return [Overdue(row.public_id, row.tenant_id, row.told is not None) for row in rows]
 
 
-def end_overdue(database: Database, one: Overdue) -> bool:
+def end_overdue(database: Database, record: Overdue) -> bool:
     """End one of `overdue` with what has come. False: somebody else has, or has it in hand."""
     try:
         with database.begin() as transaction:
-            claim = close(transaction, one.public_id, None, tenant_id=one.tenant_id)
+            claim = close(transaction, record.public_id, None, tenant_id=record.tenant_id)
     except BeingEnded:
         return False
     return claim is not None and settle(database, claim)
 
 
-def _ending(told: Told | None, record: Record | None, refused: BadRecord | None, *, silent: str | None) -> Ending:
+def _ending(
+    told: ReportedEnd | None, record: Record | None, refused: BadRecord | None, *, silent: str | None
+) -> Ending:
     """How the run ended: as was told, else as the record says; where nobody told, lost (silent since), or canceled."""
     if told is None and silent is None:
         error = RunError(whose="asked", code="canceled", message="canceled on request; the record is what had come")
         return Ending(status="canceled", error=error)
     if told is None:
-        message = f"its recorder was last heard of at {silent}; the record is what had come"
+        message = f"the last heartbeat of its recorder was at {silent}; the record holds what had arrived"
         return Ending(status="lost", error=RunError(whose="ours", code="recorder-silent", message=message))
     if record is None and refused is not None:
         message = f"the frames that were sent make no record: {refused}"
@@ -240,7 +242,7 @@ def _ending(told: Told | None, record: Record | None, refused: BadRecord | None,
     return Ending(status=status, error=_error(told, status, seen), exit_code=exit_code, wall_seconds=wall)
 
 
-def _error(told: Told, status: str, seen: Ending | None) -> RunError | None:
+def _error(told: ReportedEnd, status: str, seen: Ending | None) -> RunError | None:
     if status == "succeeded":
         return None
     if status == "canceled":

@@ -51,7 +51,7 @@ _LEFT: Final = (
 def bodies(
     database: Database, run_id: int, since: int, *, most_bytes: int = READ_BYTES, most_frames: int = READ_FRAMES
 ) -> Sequence[tuple[int, bytes]]:
-    """The next frames of a run that has not ended, from number `since` on, each with its number; empty: there are none.
+    """Load the next frames of a run that has not ended, from number `since` on, each with its number.
 
     Args:
         database: To read from.
@@ -97,7 +97,7 @@ def drop_left(database: Database, *, limit: int = 1000) -> int:
 
 
 def record_of(database: Database, run_id: int, frames: int) -> tuple[Record | None, BadRecord | None]:
-    """The record that the frames make, as far as they are good, and why not further."""
+    """Decode the frames into a record, as far as they are valid, and return why not further."""
     reader = FrameReader(MOST_BYTES, MOST_ROWS, max_weight=MOST_WEIGHT)
     refused, since = None, 0
     while since < frames and refused is None:

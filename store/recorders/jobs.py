@@ -7,10 +7,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from store.database.ids import between, milliseconds
+from store.database.ids import id_range, milliseconds
 from store.database.session import Transaction
 from store.runs.rank_labels import TOGETHER_SECONDS, place_of
-from store.runs.reading.run_filter import labelled
+from store.runs.reading.run_filter import build_label_conditions
 from store.runs.transitions import in_status
 from store.tables import run
 
@@ -39,8 +39,10 @@ def joins(
         return False
     same = {name: labels[name] for name in ("group", "world_size")}
     restart, again = labels.get("restart"), run.c.labels["restart"].as_string()
-    query = _OPEN.where(*labelled(run.c.labels, same), again.is_(None) if restart is None else again == restart)
+    query = _OPEN.where(
+        *build_label_conditions(run.c.labels, same), again.is_(None) if restart is None else again == restart
+    )
     at, around = milliseconds(public_id), int(1000 * TOGETHER_SECONDS)
-    first, last = between("run", at - around, at + around)
+    first, last = id_range("run", at - around, at + around)
     which = {"its_tenant": tenant_id, "its_project": project_id, "first": first, "last": last}
     return 0 < transaction.execute(query, which).scalar_one() < place[2]

@@ -19,7 +19,7 @@ from store.runs.transitions import in_status
 from store.tables import recorder, run
 
 MOST_OPEN: Final = 50
-"""Runs that are looked at in a turn: of each tenant the one heard of last, then of each the second, and so on."""
+"""Runs judged in one round: of each tenant the run with the latest heartbeat, then of each the second, and so on."""
 
 _place: Final = sa.func.row_number().over(partition_by=run.c.tenant_id, order_by=run.c.heartbeat_at.desc())
 _OPEN: Final = (
@@ -41,13 +41,13 @@ class OpenRun:
 
 
 def open_runs(database: Database) -> Sequence[OpenRun]:
-    """The watched runs that go on, at most `MOST_OPEN`, shared out among the tenants."""
+    """List the watched runs that go on, at most `MOST_OPEN`, shared out among the tenants."""
     with database.read() as reading:
         rows = reading.execute(_OPEN).all()
     return [OpenRun(claim=claim_of(row, worker=RECORDER, lease_seconds=0.0), frames=row.next_frame) for row in rows]
 
 
-def record_so_far(database: Database, one: OpenRun) -> Record | None:
-    """What has come of its record; None: nothing that could be judged."""
-    record, _ = record_of(database, one.claim.run_id, one.frames)
+def record_so_far(database: Database, open_run: OpenRun) -> Record | None:
+    """Load the record as far as it came; None if there is nothing to judge."""
+    record, _ = record_of(database, open_run.claim.run_id, open_run.frames)
     return record

@@ -2,7 +2,7 @@
 
 1. A recorder is answered before any of this, and the end of its run has all of it again: what is shown may lag or stop.
 2. Each transaction looks whether frames still come: once the end is begun nothing more is written.
-3. Frames are a stranger's, and so is how much stays in memory of them: the runs that were heard of last are shown, each
+3. Frames are untrusted, and so is the memory they take: the runs with the latest heartbeats are shown, each
    until it holds too much. How that is written: `store.records.live_record`.
 """
 
@@ -28,7 +28,7 @@ from store.runs.transitions import in_status
 from store.tables import recorder, run
 
 MOST_SHOWN: Final = 8
-"""Runs that are shown at a time: of each tenant the one heard of last, then of each the second, and so on."""
+"""Runs shown at a time: of each tenant the run with the latest heartbeat, then of each the second, and so on."""
 
 MOST_HELD: Final = 50_000
 """Rows of one run in memory: its tensors and their names, its moments and lines, and snapshots that wait for them."""
@@ -68,7 +68,7 @@ class _View:
 
 
 class Views:
-    """All of one process; what another one has written before is dropped and written anew."""
+    """The live view of one process; rows that another process wrote before are dropped and written again."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,7 +96,7 @@ class Views:
     def _show(self, row: Any, until: float) -> bool:
         """Whether the time is over."""
         try:
-            view = self._open.get(row.id) or self._opened(row)
+            view = self._open.get(row.id) or self._open_view(row)
             while not view.over and view.wanted < row.next_frame:
                 piece = bodies(self._database, row.id, view.wanted, most_bytes=PIECE_BYTES, most_frames=PIECE_FRAMES)
                 if not piece:
@@ -113,7 +113,7 @@ class Views:
                 self._give_up(row.id, type(error).__name__)
         return False
 
-    def _opened(self, row: Any) -> _View:
+    def _open_view(self, row: Any) -> _View:
         claim = claim_of(row, worker=RECORDER, lease_seconds=0.0)
         with self._database.begin() as transaction:
             _drop_shown(transaction, claim)
@@ -127,7 +127,7 @@ class Views:
                 view.record.take(kind, rows)
         view.wanted += len(piece)
         view.record.flush()
-        if view.record.held > MOST_HELD:
+        if view.record.rows_in_memory > MOST_HELD:
             self._give_up(view.claim.run_id, "it holds too many rows")
 
     def _give_up(self, run_id: int, why: str) -> None:

@@ -1,7 +1,7 @@
-"""A record that came from elsewhere, stored as a run of its own that has ended: `origin` uploaded.
+"""A record that came from elsewhere, stored as a new run that has ended: `origin` uploaded.
 
 The record was decoded, capped and checked before (`backprobe.record.loads`); it is a stranger's word all the same. What
-it says of its own end is believed as far as the run's status goes; there is nobody who saw it from outside.
+it says of its end is believed as far as the run's status goes; there is nobody who saw it from outside.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def upload(
     public_id = new_id("run")
     values: dict[str, Any] = {"public_id": public_id, "part": part(public_id), "labels": dict(labels or {})}
     values |= {"tenant_id": tenant_id, "project_id": project_id, "created_by": created_by}
-    values |= {"limits": Limits().stored(), "capture": {"tier": record.header.tier}}
+    values |= {"limits": Limits().to_column(), "capture": {"tier": record.header.tier}}
     with database.begin() as transaction:
         partitions.ensure(transaction, values["part"])
         row = transaction.execute(_INSERT, values).one()
@@ -131,7 +131,7 @@ def ending_of(record: Record) -> Ending:
         message = "the record has no end: its program was stopped, or its record was cut"
         return Ending(status="failed", error=RunError(whose="program", code="record-cut", message=message))
     seconds = round(end.duration_ns / 1e9, 6)
-    uncaught = next((one for one in record.raised if one.n == end.exception), None)
+    uncaught = next((raised for raised in record.raised if raised.n == end.exception), None)
     if end.ending == "raised" and uncaught is not None:
         frame = uncaught.frames[-1] if uncaught.frames else None
         error = RunError(

@@ -36,7 +36,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentFrame:
     """One frame, checked by `backprobe.record.frame_kind`: `kind` is header, end or a table; `rows` are in it."""
 
     body: bytes
@@ -52,7 +52,7 @@ class Unknown(RecorderError):
     """The caller sees no such run; somebody else may have it."""
 
 
-class Ended(RecorderError):
+class RunEnded(RecorderError):
     """The run takes no more: it has ended, or its end was asked for."""
 
 

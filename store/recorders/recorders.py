@@ -23,12 +23,12 @@ from store.database.session import Transaction
 from store.recorders.recorder_requests import (
     LEASE_SECONDS,
     Differs,
-    Ended,
     Misplaced,
     Missing,
     NotWatched,
     Recording,
-    Sent,
+    RunEnded,
+    SentFrame,
     TooLarge,
     Unknown,
 )
@@ -75,7 +75,7 @@ _RECORDER: Final = sa.select(recorder).where(recorder.c.run_id == sa.bindparam("
 _HASHES: Final = sa.select(frame.c.n, frame.c.sha256).where(
     frame.c.run_id == sa.bindparam("its_run"), frame.c.n.between(sa.bindparam("first"), sa.bindparam("last"))
 )
-_Numbered = tuple[int, bytes, Sent]
+_Numbered = tuple[int, bytes, SentFrame]
 """A frame with its number and the hash of its bytes."""
 
 
@@ -136,14 +136,14 @@ def _is_there(transaction: Transaction, asked: Recording) -> bool:
     if row.origin != "watched":
         raise Differs(f"run {asked.public_id} is there, and was {row.origin}, not made by a recorder")
     if row.status in ENDED:
-        raise Ended(f"run {asked.public_id} has ended: it is {row.status}")
+        raise RunEnded(f"run {asked.public_id} has ended: it is {row.status}")
     if bytes(row.asked) != asked.asked:
         raise Differs(f"run {asked.public_id} was made by a request that said something else")
     return True
 
 
-def held(transaction: Transaction, public_id: str, *, tenant_id: int = 1, sees_project: int | None = None) -> Any:
-    """The run's row, held against others until the transaction ends.
+def lock_run(transaction: Transaction, public_id: str, *, tenant_id: int = 1, sees_project: int | None = None) -> Any:
+    """Lock the run's row until the transaction ends, and return it.
 
     Raises:
         Unknown: the caller sees no such run. Differs: no recorder made it.
@@ -157,7 +157,7 @@ def held(transaction: Transaction, public_id: str, *, tenant_id: int = 1, sees_p
 
 
 def claim_of(row: Any, *, worker: str, lease_seconds: float) -> Claim:
-    """What holds a watched run's row, as those that write records know it: there is no program in it.
+    """Make the claim by which a recorder or the service writes a watched run's record. It has no program.
 
     Args:
         row: Of `run`.
@@ -189,7 +189,7 @@ def claim_of(row: Any, *, worker: str, lease_seconds: float) -> Claim:
 
 
 def recorder_of(transaction: Transaction, run_id: int) -> Any:
-    """The row of a run's recorder; read after `held`, it is the newest."""
+    """Load the row of a run's recorder. After `lock_run` it is the newest."""
     return transaction.execute(_RECORDER, {"its_run": run_id}).one()
 
 
@@ -197,7 +197,7 @@ def take(
     transaction: Transaction,
     public_id: str,
     n: int,
-    *sent: Sent,
+    *sent: SentFrame,
     tenant_id: int = 1,
     sees_project: int | None = None,
     lease_seconds: float = LEASE_SECONDS,
@@ -217,34 +217,34 @@ def take(
         Unknown: there is no such run. Missing: frames before them. Differs: one had come with other bytes.
         Ended: some are new, and the run takes no more. TooLarge, Misplaced.
     """
-    row = held(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
+    row = lock_run(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
     state = recorder_of(transaction, row.id)
-    numbered = [(at, hashlib.sha256(one.body).digest(), one) for at, one in enumerate(sent, n)]
+    numbered = [(at, hashlib.sha256(sent_frame.body).digest(), sent_frame) for at, sent_frame in enumerate(sent, n)]
     fresh = _fresh(transaction, row, state, numbered)
     if not fresh:
         return state.next_frame  # also after the end: they are in the record
     is_over = row.cancel_requested_at is not None or row.lease_owner != RECORDER or state.told is not None
     if row.status in ENDED or is_over:
         said = row.status if row.status in ENDED else "being ended"
-        raise Ended(f"run {public_id} takes no more frames: it is {said}")
+        raise RunEnded(f"run {public_id} takes no more frames: it is {said}")
     if fresh[0][0] > state.next_frame:
         raise Missing(f"frame {fresh[0][0]} has come before frame {state.next_frame}", state.next_frame)
-    frames = [one for _, _, one in fresh]
+    frames = [sent_frame for _, _, sent_frame in fresh]
     _check_places(state.last, frames)
     _check_size(row, state, frames)
     transaction.execute(
         sa.insert(frame).values(at=Now()),
         [
-            {"run_id": row.id, "n": at, "sha256": digest, "size_bytes": len(one.body), "body": one.body}
-            for at, digest, one in fresh
+            {"run_id": row.id, "n": at, "sha256": digest, "size_bytes": len(sent_frame.body), "body": sent_frame.body}
+            for at, digest, sent_frame in fresh
         ],
     )
     wanted = state.next_frame + len(frames)
-    rows = state.rows + sum(one.rows for one in frames)
+    rows = state.rows + sum(sent_frame.rows for sent_frame in frames)
     counted = {"next_frame": wanted, "rows": rows, "last": frames[-1].kind}
     transaction.execute(sa.update(recorder).where(recorder.c.run_id == row.id).values(**counted))
     kept = {"lease_until": Now(lease_seconds), "heartbeat_at": Now(), "version": run.c.version + 1}
-    kept["record_bytes"] = run.c.record_bytes + sum(len(one.body) for one in frames)
+    kept["record_bytes"] = run.c.record_bytes + sum(len(sent_frame.body) for sent_frame in frames)
     transaction.execute(sa.update(run).where(run.c.id == row.id).values(**kept))
     return wanted
 
@@ -261,30 +261,30 @@ def _fresh(transaction: Transaction, row: Any, state: Any, numbered: Sequence[_N
         which = {"its_run": row.id, "first": first, "last": last}
         known = {found.n: bytes(found.sha256) for found in transaction.execute(_HASHES, which)}
     fresh: list[_Numbered] = []
-    for at, digest, one in numbered:
+    for at, digest, sent_frame in numbered:
         if at < state.next_frame and known.get(at) == digest:
             continue
         if at < state.next_frame and row.status not in ENDED:
             raise Differs(f"frame {at} of run {row.public_id} has come, with other bytes")
-        fresh.append((at, digest, one))
+        fresh.append((at, digest, sent_frame))
     return fresh
 
 
-def _check_places(last: str | None, sent: Sequence[Sent]) -> None:
-    for one in sent:
+def _check_places(last: str | None, sent: Sequence[SentFrame]) -> None:
+    for sent_frame in sent:
         if last == "end":
             raise Misplaced("bytes-after-end", "a frame follows the end frame")
-        if last is None and one.kind != "header":
+        if last is None and sent_frame.kind != "header":
             raise Misplaced("no-header", "the first frame is not a header")
-        if last is not None and one.kind == "header":
+        if last is not None and sent_frame.kind == "header":
             raise Misplaced("second-header", "a second header frame")
-        last = one.kind
+        last = sent_frame.kind
 
 
-def _check_size(row: Any, state: Any, sent: Sequence[Sent]) -> None:
+def _check_size(row: Any, state: Any, sent: Sequence[SentFrame]) -> None:
     for what, there, more, most in (
-        ("bytes", row.record_bytes, sum(len(one.body) for one in sent), MOST_BYTES),
-        ("rows", state.rows, sum(one.rows for one in sent), MOST_ROWS),
+        ("bytes", row.record_bytes, sum(len(sent_frame.body) for sent_frame in sent), MOST_BYTES),
+        ("rows", state.rows, sum(sent_frame.rows for sent_frame in sent), MOST_ROWS),
         ("frames", state.next_frame, len(sent), MOST_FRAMES),
     ):
         if there + more > most:

@@ -41,7 +41,7 @@ def check_time(transaction: Transaction, asked: Recording) -> None:
     at = milliseconds(asked.public_id) / 1000
     latest, earliest = now + AHEAD_SECONDS, _month_begins(now - min(days, MOST_BACK_DAYS) * 86400.0)
     if not earliest <= at <= latest:
-        told = tuple(_iso(one) for one in (at, now, earliest, latest))
+        told = tuple(_iso(moment) for moment in (at, now, earliest, latest))
         said = "the time in the id is {}; the server's is {}, and ids from {} to {} are taken".format(*told)
         raise TimeRefused(said)
 
@@ -55,7 +55,7 @@ def _iso(seconds: float) -> str:
 
 
 def _month_begins(seconds: float) -> float:
-    """The beginning of its month (UTC): records lie by month."""
+    """Return the beginning of the month (UTC) of a time: records lie by month."""
     at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     begins = at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     return max(begins, datetime.datetime(_FIRST_YEAR, 1, 1, tzinfo=datetime.UTC)).timestamp()

@@ -16,7 +16,7 @@ _NULL: Final = _LENGTH.pack(-1)
 _JSONB_VERSION: Final = b"\x01"
 
 
-def _fixed(form: str) -> Callable[[Any], bytes]:
+def _make_fixed_packer(form: str) -> Callable[[Any], bytes]:
     both = struct.Struct(f">i{form}")
     size = struct.calcsize(f">{form}")
     return lambda value: both.pack(size, value)
@@ -35,12 +35,12 @@ def _json(value: Any) -> bytes:
 
 
 _KINDS: Final[Mapping[str, tuple[int, Callable[[Any], bytes]]]] = {
-    "int2": (21, _fixed("h")),
-    "int4": (23, _fixed("i")),
-    "int8": (20, _fixed("q")),
-    "float4": (700, _fixed("f")),
-    "float8": (701, _fixed("d")),
-    "bool": (16, _fixed("?")),
+    "int2": (21, _make_fixed_packer("h")),
+    "int4": (23, _make_fixed_packer("i")),
+    "int8": (20, _make_fixed_packer("q")),
+    "float4": (700, _make_fixed_packer("f")),
+    "float8": (701, _make_fixed_packer("d")),
+    "bool": (16, _make_fixed_packer("?")),
     "text": (25, _text),
     "bytea": (17, _bytes),
     "jsonb": (3802, _json),
@@ -55,17 +55,17 @@ class Packed(bytes):
 
 
 def array(kind: str, values: Sequence[Any]) -> Packed:
-    """The values as one array. `kind`: int2 int4 int8 float4 float8 bool text bytea jsonb (as its text)."""
-    number, one = _KINDS[kind]
+    """Encode the values as one array. `kind`: int2 int4 int8 float4 float8 bool text bytea jsonb (as its text)."""
+    number, encode = _KINDS[kind]
     gone = values.count(None)
     if gone == len(values):
         body = _NULL * gone
     elif not kind.startswith("float") and values.count(values[0]) == len(values):  # of floats, 0.0 == -0.0
-        body = one(values[0]) * len(values)
+        body = encode(values[0]) * len(values)
     elif gone:
-        body = b"".join([_NULL if value is None else one(value) for value in values])
+        body = b"".join([_NULL if value is None else encode(value) for value in values])
     else:
-        body = b"".join(map(one, values))
+        body = b"".join(map(encode, values))
     return Packed(_HEAD.pack(1, gone > 0, number, len(values), 1) + body)
 
 

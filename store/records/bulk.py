@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from backprobe.record import BadRecord
 from store.database.session import Transaction
-from store.database.text import json_text, stored
+from store.database.text import encode_text, json_text
 from store.records.arrays import Packed, array, number
 from store.runs.model import RunKey
 from store.tables import KEY
@@ -108,8 +108,8 @@ def _make_plan(table: sa.Table) -> Plan:
     )
 
 
-def fitted(table: sa.Table, name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """A column's values as it keeps them: text escaped, JSON as text, numbers in range.
+def fit_values(table: sa.Table, name: str, values: Sequence[Any]) -> Sequence[Any]:
+    """Convert values to what a column keeps: text escaped, JSON as text, numbers in range.
 
     Raises:
         BadRecord: a number is too large for the column.
@@ -119,7 +119,7 @@ def fitted(table: sa.Table, name: str, values: Sequence[Any]) -> Sequence[Any]:
 
 @cache
 def fitting(table: sa.Table, name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """What `fitted` does to this column."""
+    """Return the function that converts values for this column."""
     kind = _kind(table.c[name])
     if kind == "TEXT":
         return _texts
@@ -144,8 +144,8 @@ _CHANGES: Final[dict[str, Callable[[Any], Any]]] = {"JSON": json_text, "REAL": f
 
 def _texts(values: Sequence[Any]) -> Sequence[Any]:
     if values and values.count(values[0]) == len(values):  # most columns say the same of all rows
-        return [None if values[0] is None else stored(values[0])] * len(values)
-    return [None if value is None else stored(value) for value in values]
+        return [None if values[0] is None else encode_text(values[0])] * len(values)
+    return [None if value is None else encode_text(value) for value in values]
 
 
 def write(transaction: Transaction, key: RunKey, batches: Sequence[Batch]) -> None:
@@ -215,7 +215,7 @@ def _copy(connection: Any, how: Plan, lead: tuple[int, ...], rows: Sequence[tupl
 
 
 def _json_marked(row: tuple[Any, ...], how: Plan, shift: int) -> Sequence[Any]:
-    """The row with its JSON texts marked as such for the driver."""
+    """Mark the JSON texts of a row for the driver."""
     from psycopg.types.json import Jsonb
 
     if not how.json:

@@ -24,7 +24,7 @@ HEAD: Final = (
     "grad_norm_max", "nan_total", "inf_total", "version_step",
 )  # fmt: skip
 NAMES: Final = (*HEAD, "moments", *COLUMNS, "overview")
-"""What stands in a chunk row, in the order of the table's columns after its key."""
+"""The values of a chunk row, in the order of the table's columns after its key."""
 
 _BITS: Final = {2: "<u2", 4: "<u4", 8: "<u8"}
 _STEP_MOST: Final = 2**15 - 1
@@ -44,7 +44,7 @@ def pack(column: Array, absent: int = 0) -> bytes | None:
 
 
 def unpack(stored: bytes | None, n: int, dtype: str, absent: int = 0) -> Array:
-    """The `n` values that `pack` was given."""
+    """Decode the `n` values that `pack` was given."""
     if stored is None:
         column = np.full(n, absent, _BITS[np.dtype(dtype).itemsize] if dtype == "<f4" else dtype)
         return column.view(dtype)
@@ -53,9 +53,9 @@ def unpack(stored: bytes | None, n: int, dtype: str, absent: int = 0) -> Array:
 
 
 def floats(values: Iterable[float | None]) -> Array:
-    """Statistics as a float32 column: None becomes `MISSING`, any NaN the one NaN of ours, the others are rounded."""
+    """Encode statistics as a float32 column: None becomes `MISSING`, any NaN one canonical NaN, others are rounded."""
     listed = list(values)
-    wide = np.array(listed, "<f8")  # None becomes NaN, and is told from it below
+    wide = np.array(listed, "<f8")  # None becomes NaN, and is distinguished from NaN below
     with np.errstate(over="ignore"):
         column = wide.astype("<f4")
     odd = np.flatnonzero(np.isnan(wide)).tolist()
@@ -64,7 +64,7 @@ def floats(values: Iterable[float | None]) -> Array:
 
 
 def numbers(column: Array) -> list[float | None]:
-    """The statistics of a float32 column, None where they are `MISSING`."""
+    """Decode the statistics of a float32 column, None where they are `MISSING`."""
     missing = (column.view("<u4") == MISSING).tolist()
     return [None if gone else value for gone, value in zip(missing, column.tolist(), strict=True)]
 
@@ -80,7 +80,7 @@ def chunk_rows(columns: Columns) -> list[tuple[Any, ...]]:
     packed = [
         _version(columns, starts, lengths, version_steps)
         if name == "version"
-        else _packed(columns, name, starts, lengths)
+        else _pack_column(columns, name, starts, lengths)
         for name in COLUMNS
     ]
     moment_steps, moments = _moments(moment, starts, lengths)
@@ -104,7 +104,7 @@ def chunk_rows(columns: Columns) -> list[tuple[Any, ...]]:
 
 
 def chunk_row(columns: Columns) -> tuple[Any, ...]:
-    """The one row of at most 480 snapshots of one tensor.
+    """Build the one row of at most 480 snapshots of one tensor.
 
     Raises:
         ValueError: they need more than one row.
@@ -116,7 +116,7 @@ def chunk_row(columns: Columns) -> tuple[Any, ...]:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
-    """The columns of chunk rows, in the rows' order: what `chunk_rows` was given.
+    """Decode the columns of chunk rows, in the rows' order: the opposite of `chunk_rows`.
 
     Args:
         rows: At least one; each with the keys of `NAMES`, or with those of `HEAD` and some of the others: then only
@@ -132,23 +132,23 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
         if name != "version" and not any(stored):  # nearly every column of a frozen tensor: one array, not one a row
             pieces[name] = [unpack(None, sum(lengths), column.dtype, column.absent)]
             continue
-        values = [unpack(one, n, column.dtype, column.absent) for one, n in zip(stored, lengths, strict=True)]
-        pieces[name] = _counted(rows, values) if name == "version" else values
+        values = [unpack(body, n, column.dtype, column.absent) for body, n in zip(stored, lengths, strict=True)]
+        pieces[name] = _select_base_versions(rows, values) if name == "version" else values
     return {name: np.concatenate(arrays) for name, arrays in pieces.items()}
 
 
-def _counted(rows: Sequence[Mapping[str, Any]], versions: list[Array]) -> list[Array]:
-    """The versions of chunks, those that only keep their first and a step counted on."""
+def _select_base_versions(rows: Sequence[Mapping[str, Any]], versions: list[Array]) -> list[Array]:
+    """Return the versions of chunks. Some chunks keep only their first version and a step."""
     return [
-        (one.astype("<i8") + row["version_step"] * np.arange(row["n"], dtype="<i8")).astype("<i4")
+        (version.astype("<i8") + row["version_step"] * np.arange(row["n"], dtype="<i8")).astype("<i4")
         if row["version_step"]
-        else one
-        for row, one in zip(rows, versions, strict=True)
+        else version
+        for row, version in zip(rows, versions, strict=True)
     ]
 
 
 def merge(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """The same snapshots in as few rows as they need. `rows`: by (tensor, first_moment), without overlap."""
+    """Merge snapshots into as few rows as possible. `rows`: by (tensor, first_moment), without overlap."""
     if not rows:
         return []
     empty = {name for name in COLUMNS if name != "version" and not any(row[name] for row in rows)}
@@ -170,7 +170,7 @@ def _column(columns: Columns, name: str, n: int) -> Array:
     return unpack(None, n, column.dtype, column.absent) if given is None else given.astype(column.dtype, copy=False)
 
 
-def _packed(columns: Columns, name: str, starts: list[int], lengths: list[int]) -> list[bytes | None]:
+def _pack_column(columns: Columns, name: str, starts: list[int], lengths: list[int]) -> list[bytes | None]:
     if name not in columns:
         return [None] * len(starts)
     column = COLUMNS[name]

@@ -31,7 +31,7 @@ class CannotExport(Exception):
 
 
 def record_of(database: Database, public_id: str, *, tenant_id: int = 1) -> Record:
-    """The record of a run that has ended.
+    """Load the record of a run that has ended.
 
     Raises:
         CannotExport: there is no such run, or it has no record.
@@ -66,7 +66,7 @@ def write_file(record: Record, target: Path) -> int:
 
 
 def read_file(source: Path) -> Record:
-    """The record in a file that anybody may have written.
+    """Read a record from a file that anybody may have written.
 
     Raises:
         CannotExport: it cannot be read, is larger than the cap, or is no record.
@@ -135,7 +135,7 @@ def _fields(row: type[Any], path: tuple[str, ...] = (), prefix: str = "") -> lis
 
 def _kind(info: Any) -> str:
     if isinstance(info, msgspec.inspect.UnionType):
-        kinds = {_kind(one) for one in info.types if not isinstance(one, msgspec.inspect.NoneType)}
+        kinds = {_kind(kind) for kind in info.types if not isinstance(kind, msgspec.inspect.NoneType)}
         return kinds.pop() if len(kinds) == 1 else "json"
     if isinstance(info, msgspec.inspect.StructType):
         return "statistics" if info.cls is r.Statistics else "json"

@@ -38,7 +38,7 @@ class LastState:
     snapshot: Snapshot | None = None
 
     def of_snapshot(self, field: str) -> Any:
-        """A field of the last snapshot; None: there is none."""
+        """Return a field of the last snapshot; None if there is no snapshot."""
         return None if self.snapshot is None else getattr(self.snapshot, field)
 
     def see(self, snapshot: Snapshot) -> None:

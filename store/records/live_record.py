@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -30,7 +30,7 @@ from store.records.reader import at_key
 from store.records.rows import batch_of, head_of, snapshot_columns
 from store.runs.claims import Beat, renew
 from store.runs.model import Claim
-from store.runs.progress import PROGRESS_SECONDS, progress
+from store.runs.progress import FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS, progress
 
 SHOWN: Final = ("sites", "modules", "module_calls", "moments", "tensors", "bindings", "backward_calls", "steps")
 """Tables that are shown while a run goes on, beside its snapshots; each has one number as its key."""
@@ -68,7 +68,8 @@ class LiveRecord:
         self._snapshots: dict[tuple[int, int], r.Snapshot] = {}
         self._up_to = self._newest = -1
         self._counts = dict.fromkeys(("tensors", "moments", "snapshots", "backward_calls", "steps"), 0)
-        self._told_at = time.monotonic()
+        self._output: Mapping[str, Any] = {}
+        self._began_at = self._told_at = time.monotonic()
         self._tensors: dict[int, r.Tensor] = {}
         self._moments: set[int] = set()
         self._bindings: defaultdict[int, list[r.Binding]] = defaultdict(list)
@@ -80,13 +81,16 @@ class LiveRecord:
         self._live = Live(self._database, self._claim)
 
     def take(self, table: str, rows: Sequence[Any]) -> None:
-        """Rows have come; "header" and a second header: as `FrameReader` and the supervisor say."""
-        if table in _SPECS or table in _HEAD or table in ("header", "snapshots"):
+        """Rows have come; "header" and a second header: as `FrameReader` and the supervisor say.
+
+        "output": one mapping, the streams of the record's head; it takes the place of the one before.
+        """
+        if table in _SPECS or table in _HEAD or table in ("header", "snapshots", "output"):
             with self._arriving:
                 self._arrived.append((table, rows))
 
     @property
-    def held(self) -> int:
+    def rows_in_memory(self) -> int:
         """Rows that are kept in memory for what may still come; only between two calls of `flush`."""
         of_head = sum(map(len, self._of_head.values()))
         named = sum(map(len, self._bindings.values()))
@@ -103,7 +107,7 @@ class LiveRecord:
             arrived, self._arrived = self._arrived, []
         for table, rows in arrived:
             self._sort(table, rows)
-        chosen = self._chosen()
+        chosen = self._choose_snapshots()
         if self._header is None or not (self._head_changed or chosen or any(self._due.values())):
             return None
         beat = self._write_rows()
@@ -114,7 +118,8 @@ class LiveRecord:
             self._up_to = max(moment for _, moment in chosen)
             self._snapshots = {key: row for key, row in self._snapshots.items() if key[1] > self._up_to}
             self._live.merge()
-        if time.monotonic() - self._told_at >= PROGRESS_SECONDS:
+        now = time.monotonic()
+        if now - self._told_at >= min(PROGRESS_SECONDS, max(FIRST_PROGRESS_SECONDS, (now - self._began_at) / 10)):
             beat = self._tell()
         return beat
 
@@ -131,6 +136,8 @@ class LiveRecord:
         """Put rows where they wait."""
         if table == "header":
             self._start_over(rows[0])
+        elif table == "output":
+            self._output, self._head_changed = rows[0], True
         elif table == "snapshots":
             for row in rows:
                 self._newest = max(self._newest, row.moment)
@@ -146,7 +153,7 @@ class LiveRecord:
             self._look(table, rows)
 
     def _look(self, table: str, rows: Iterable[Any]) -> None:
-        """What derived columns are worked out from."""
+        """Remember what derived columns are worked out from."""
         for row in rows:
             if table == "sites":
                 self._lines[row.site] = row.line
@@ -172,8 +179,8 @@ class LiveRecord:
                     delete_records(transaction, self._claim.part, self._claim.run_id, below=self._claim.attempt + 1)
         self._header, self._head_changed = header, True
 
-    def _chosen(self) -> dict[tuple[int, int], r.Snapshot]:
-        """The snapshots to be written now; the tensors' last state has seen them, in order of moments."""
+    def _choose_snapshots(self) -> dict[tuple[int, int], r.Snapshot]:
+        """Choose the snapshots to write now and apply them to the tensors' last state, in order of moments."""
         chosen: dict[tuple[int, int], r.Snapshot] = {}
         for key in sorted(self._snapshots, key=lambda key: (key[1], key[0])):
             tensor, moment = key
@@ -194,7 +201,11 @@ class LiveRecord:
         beat = None
         if self._head_changed and self._header is not None:
             sources, threads = (tuple(rows[n] for n in sorted(rows)) for rows in self._of_head.values())
-            head = head_of(r.Record(header=self._header, sources=sources, threads=threads), list(self._grad_fns))
+            head = head_of(
+                r.Record(header=self._header, sources=sources, threads=threads),
+                list(self._grad_fns),
+                {"streams": self._output},
+            )
             beat = self._replace(tables.record, head, None)
             self._head_changed = False
         for name in SHOWN:
@@ -203,7 +214,7 @@ class LiveRecord:
             for start in range(0, len(numbers), ROWS):
                 some = numbers[start : start + ROWS]
                 rows = [due[n] for n in some]
-                beat = self._replace(spec.table, batch_of(spec, self._known, rows), _in(spec, some))
+                beat = self._replace(spec.table, batch_of(spec, self._known, rows), _key_in(spec, some))
             self._due[name] = {}
         return beat
 
@@ -215,15 +226,15 @@ class LiveRecord:
             old = sa.delete(table).where(at_key(table, self._claim.key))
             transaction.execute(old if which is None else old.where(which))
             write(transaction, self._claim.key, [batch])
-            _changed(transaction, self._claim)
+            _increment_version(transaction, self._claim)
         return beat
 
 
-def _in(spec: RowSpec, numbers: Sequence[int]) -> sa.ColumnElement[bool]:
+def _key_in(spec: RowSpec, numbers: Sequence[int]) -> sa.ColumnElement[bool]:
     (column,) = list(spec.table.primary_key.columns)[len(tables.KEY) :]
     return column.in_(numbers)
 
 
-def _changed(transaction: Transaction, claim: Claim) -> None:
+def _increment_version(transaction: Transaction, claim: Claim) -> None:
     this = sa.update(tables.run).where(tables.run.c.id == claim.run_id)
     transaction.execute(this.values(version=tables.run.c.version + 1))

@@ -124,14 +124,14 @@ class Live:
             since = min(self._tails[tensor][0] for tensor in some)
             with self._database.begin() as transaction:
                 renew(transaction, self._claim)
-                merged = _merged(transaction, self._claim, {"tensors": some, "since": since})
+                merged = _merge_rows(transaction, self._claim, {"tensors": some, "since": since})
             for tensor in some:
                 del self._tails[tensor]
             for row in merged:
                 self._count(row)
 
 
-def _merged(transaction: Transaction, claim: Claim, which: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _merge_rows(transaction: Transaction, claim: Claim, which: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Replace rows by as few as hold the same; the new ones."""
     asked = _whose(claim) | dict(which)
     rows = merge(mappings(transaction.execute(_TAILS, asked)))

@@ -23,23 +23,23 @@ _FIELDS: Final = {spec.of: spec.fields() for spec in SPECS}
 
 
 def at_key(table: sa.Table, key: RunKey) -> sa.ColumnElement[bool]:
-    """The rows of one attempt's record.
+    """Select the rows of one attempt's record.
 
-    The month stands in the SQL itself: PostgreSQL then plans for its partition alone, once, and locks no other.
+    The month is written in the SQL itself: PostgreSQL then plans for its partition alone, once, and locks no other.
     """
     month = sa.bindparam(None, key.part, type_=table.c.part.type, literal_execute=True)
     return sa.and_(table.c.part == month, table.c.run_id == key.run_id, table.c.attempt == key.attempt)
 
 
 def in_month(table: sa.Table, part: int) -> sa.ColumnElement[bool]:
-    """The same with run and attempt left open, as parameters `run_id` and `attempt`: for a statement made once."""
+    """Select as `at_key`, but with the parameters `run_id` and `attempt`, for a statement that is built once."""
     month = sa.literal_column(str(int(part)), table.c.part.type)
     run, attempt = sa.bindparam("run_id", type_=table.c.run_id.type), sa.bindparam("attempt", type_=sa.SmallInteger())
     return sa.and_(table.c.part == month, table.c.run_id == run, table.c.attempt == attempt)
 
 
 def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
-    """The record under a key; None: its header never came."""
+    """Load the record under a key; None if its header never came."""
     heads = mappings(transaction.execute(sa.select(tables.record).where(at_key(tables.record, key))))
     if not heads or heads[0]["schema_version"] is None:
         return None
@@ -60,12 +60,12 @@ def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]]:
-    """The rows of a result by column name: `class` and `count` are columns of ours and no attributes."""
+    """Return the rows of a result by column name: columns named `class` and `count` are no attributes of a row."""
     return list(result.mappings())
 
 
 def row_of(row: type[Any], stored: Mapping[str, Any]) -> Any:
-    """A row of the record from its JSON object."""
+    """Make a row of the record from its JSON object."""
     return msgspec.convert(as_array(row, stored), row)
 
 
@@ -73,14 +73,14 @@ def _rows(transaction: Transaction, spec: RowSpec, key: RunKey) -> Iterator[Any]
     order = list(spec.table.primary_key.columns)
     query = sa.select(spec.table).where(at_key(spec.table, key)).order_by(*order)
     for stored in mappings(transaction.execute(query)):
-        yield decoded(spec, stored)
+        yield decode_row(spec, stored)
 
 
-def decoded(spec: RowSpec, stored: Mapping[str, Any]) -> Any:
-    """A row of the record from the columns of its table."""
+def decode_row(spec: RowSpec, stored: Mapping[str, Any]) -> Any:
+    """Make a row of the record from the columns of its table."""
     values = {field: stored[column] for field, column in _FIELDS[spec.of].items()}
     if spec.row in STATISTICS_OF:
-        values[STATISTICS_OF[spec.row]] = _listed(stored)
+        values[STATISTICS_OF[spec.row]] = _expand_statistics(stored)
     elif spec.row is r.Optimizer:
         values["learning_rates"] = [float(group["learning_rate"]) for group in stored["groups"]]
     elif spec.row is r.OptimizerEvent:
@@ -91,19 +91,19 @@ def decoded(spec: RowSpec, stored: Mapping[str, Any]) -> Any:
 
 
 def statistics_of(stored: Mapping[str, Any]) -> r.Statistics | None:
-    """The statistics in the columns of a row; None: not measured."""
-    listed = _listed(stored)
+    """Read the statistics from the columns of a row; None if they were not measured."""
+    listed = _expand_statistics(stored)
     return None if listed is None else msgspec.convert(listed, r.Statistics)
 
 
-def _listed(stored: Mapping[str, Any]) -> list[Any] | None:
+def _expand_statistics(stored: Mapping[str, Any]) -> list[Any] | None:
     if stored["stat_kind"] is None:
         return None
     return [stored["stat_kind" if name == "kind" else name] for name in STATISTICS]
 
 
 def _streams(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[r.Stream]:
-    """What the record itself says was printed; beside it lies what came through the pipe."""
+    """Read the output that the record itself has. What came through the pipe is stored beside it."""
     for name in sorted(stored):
         yield msgspec.convert([name, stored[name]["tail"], stored[name]["total_bytes"]], r.Stream)
 
@@ -119,7 +119,7 @@ _GRADS: Final = {0: "present", chunk_format.GRAD_NONE: "none", chunk_format.GRAD
 
 
 def snapshots_of(chunks: Sequence[Mapping[str, Any]], grad_fns: list[str]) -> Iterator[r.Snapshot]:
-    """The snapshots in chunk rows, in the rows' order."""
+    """Decode the snapshots in chunk rows, in the rows' order."""
     if not chunks:
         return
     columns = columns_of(chunks)
@@ -138,16 +138,16 @@ def snapshots_of(chunks: Sequence[Mapping[str, Any]], grad_fns: list[str]) -> It
             version=None if version == -1 else version,
             grad_id=None if grad_id == -1 else grad_id,
             grad_version=None if grad_version == -1 else grad_version,
-            value=_measured(
+            value=_build_statistics(
                 "value", n, bits & chunk_format.VALUE_MEASURED, bits & chunk_format.VALUE_SAMPLED, plain, real
             ),
-            grad_stats=_measured(
+            grad_stats=_build_statistics(
                 "grad", n, bits & chunk_format.GRAD_MEASURED, bits & chunk_format.GRAD_SAMPLED, plain, real
             ),
         )
 
 
-def _measured(
+def _build_statistics(
     of: str, n: int, measured: int, sampled: int, plain: Mapping[str, list[int]], real: Mapping[str, list[float | None]]
 ) -> r.Statistics | None:
     if not measured:
@@ -176,7 +176,7 @@ def _header(head: Mapping[str, Any]) -> r.Header:
         "fallbacks",
         "deviations",
     )
-    return r.upgraded(msgspec.convert({name: head[name] for name in names}, r.Header))
+    return r.upgrade_header(msgspec.convert({name: head[name] for name in names}, r.Header))
 
 
 def _end(head: Mapping[str, Any]) -> r.End | None:

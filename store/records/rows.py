@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from backprobe.record import BadRecord, state_flags
 from store import tables
 from store.records import chunk_format
-from store.records.bulk import Batch, fitted, fitting
+from store.records.bulk import Batch, fit_values, fitting
 from store.records.chunk_encoding import chunk_rows, floats
 from store.records.last_state import Lookup, lookup
 from store.records.mapping import IN_HEAD, SPECS, Derived, RowSpec, plain
@@ -61,7 +61,7 @@ def whys_by_tensor(record: Record, whys: Mapping[int, WhyNone], names: Sequence[
     """By tensor the columns of these names that tell why it has no gradient."""
     (spec,) = (spec for spec in SPECS if spec.of == "tensors")
     known = lookup(record, whys)
-    columns = [fitted(spec.table, name, _column(spec, name)(known, record.tensors)) for name in names]
+    columns = [fit_values(spec.table, name, _column(spec, name)(known, record.tensors)) for name in names]
     return dict(zip((row.tensor for row in record.tensors), zip(*columns, strict=True), strict=True))
 
 
@@ -94,7 +94,7 @@ def _column(spec: RowSpec, name: str) -> Derived:
 
 
 def head_of(record: Record | None, grad_fns: list[str], head: Mapping[str, Any] | None = None) -> Batch:
-    """The one row of a record's head. None: it says that no header came; `head`: as in `record_batches`."""
+    """Build the row of a record's head. No record: no header came; `head`: as in `record_batches`."""
     values: dict[str, Any] = {name: [] for name in (*IN_HEAD, "fallbacks", "deviations")}
     values |= {"reached_end": False, "grad_fns": grad_fns, "streams": {}, "rules_not_run": []}
     if record is not None:
@@ -112,7 +112,7 @@ def head_of(record: Record | None, grad_fns: list[str], head: Mapping[str, Any] 
         recorded = {row.name: {"tail": row.tail, "total_bytes": row.total_bytes} for row in record.streams}
         values["streams"] = recorded | values["streams"] | {"recorded": recorded}
     names = [column.name for column in tables.record.columns][len(KEY) :]
-    row = tuple(fitted(tables.record, name, [values.get(name)])[0] for name in names)
+    row = tuple(fit_values(tables.record, name, [values.get(name)])[0] for name in names)
     return Batch(table=tables.record, rows=[row])
 
 
@@ -140,13 +140,13 @@ def snapshot_columns(snapshots: Sequence[Snapshot], grad_fns: Mapping[str, int])
         "tensor": tensor,
         "moment": moment,
         "flags": _flags(snapshots, [grad_fn, *state], value, gradient),
-        "version": [-1 if one is None else one for one in version],
+        "version": [-1 if number is None else number for number in version],
     }
     if grad_fn.count(None) < len(grad_fn):
-        columns["grad_fn"] = [0 if one is None else grad_fns[one] for one in grad_fn]
+        columns["grad_fn"] = [0 if node_id is None else grad_fns[node_id] for node_id in grad_fn]
     for name, numbers in (("grad_id", grad_id), ("grad_version", grad_version)):
         if numbers.count(None) < len(numbers):
-            columns[name] = [-1 if one is None else one for one in numbers]
+            columns[name] = [-1 if number is None else number for number in numbers]
     return {name: _array(name, values) for name, values in columns.items()} | {
         name: _array(name, values)
         for of, statistics in (("value", value), ("grad", gradient))
@@ -155,10 +155,12 @@ def snapshot_columns(snapshots: Sequence[Snapshot], grad_fns: Mapping[str, int])
 
 
 def _statistics(of: str, statistics: Sequence[Statistics | None]) -> Iterator[tuple[str, Any]]:
-    """The columns of statistics; one that has nothing but zeros is left out."""
+    """Build the columns of statistics. A column that has nothing but zeros is left out."""
     if statistics.count(None) == len(statistics):
         return
-    of_each = zip(*(_UNMEASURED if one is None else _MEASURED(one) for one in statistics), strict=True)
+    of_each = zip(
+        *(_UNMEASURED if statistic is None else _MEASURED(statistic) for statistic in statistics), strict=True
+    )
     for field, values in zip(_STATISTICS, of_each, strict=True):
         if field in _FLOATS:
             yield f"{of}_{field}", floats(values)
@@ -183,7 +185,9 @@ def _flags(
     gradient: Sequence[Statistics | None],
 ) -> list[int]:
     """`layout`'s bits; snapshots of a record are alike, so that few of them are worked out."""
-    kinds = [[None if one is None else one.kind for one in statistics] for statistics in (value, gradient)]
+    kinds = [
+        [None if statistic is None else statistic.kind for statistic in statistics] for statistics in (value, gradient)
+    ]
     known: dict[tuple[Any, ...], int] = {}
     flags: list[int] = []
     for row, looks in zip(snapshots, zip(*state, *kinds, strict=True), strict=True):
@@ -206,12 +210,12 @@ def _bits(row: Snapshot) -> int:
             if row.grad == "not-read"
             else 0
         )
-        | _measured(row.value, chunk_format.VALUE_MEASURED, chunk_format.VALUE_SAMPLED)
-        | _measured(row.grad_stats, chunk_format.GRAD_MEASURED, chunk_format.GRAD_SAMPLED)
+        | _encode_measured_flags(row.value, chunk_format.VALUE_MEASURED, chunk_format.VALUE_SAMPLED)
+        | _encode_measured_flags(row.grad_stats, chunk_format.GRAD_MEASURED, chunk_format.GRAD_SAMPLED)
     )
 
 
-def _measured(statistics: Statistics | None, measured: int, sampled: int) -> int:
+def _encode_measured_flags(statistics: Statistics | None, measured: int, sampled: int) -> int:
     if statistics is None:
         return 0
     return measured | sampled if statistics.kind == "sampled" else measured

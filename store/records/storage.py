@@ -28,5 +28,5 @@ def save(transaction: Transaction, key: RunKey, record: Record, whys: Mapping[in
 
 
 def load(transaction: Transaction, key: RunKey) -> Record | None:
-    """The record saved under a key; None: there is none (or its header never came)."""
+    """Load the record saved under a key; None if there is none, or its header never came."""
     return load_record(transaction, key)

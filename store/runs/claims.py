@@ -1,4 +1,4 @@
-"""A worker's hold on a run: claim, heartbeat, release. The lease is time, the attempt number is the fence.
+"""A worker's hold on a run: claim and heartbeat. The lease is time, the attempt number is the fence.
 
 1. Each write here says which attempt makes it; a stale one changes no row and raises `FencedOut`.
 2. The database's clock decides every lease. A worker measures its own time, and kills its child before the lease ends.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -25,8 +25,8 @@ from store.access.worker_shares import (
 )
 from store.database.session import Database, Transaction
 from store.runs.limits import Limits
-from store.runs.model import Claim, FencedOut, Queue, Status
-from store.runs.transitions import in_status, leave_event, moved
+from store.runs.model import Claim, FencedOut, Queue
+from store.runs.transitions import build_transition, in_status, leave_event
 from store.runs.trial import TrialOf
 from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file, tenant
 
@@ -112,7 +112,7 @@ _ONE_CLAIM_OF_TENANT: Final = sa.select(tenant.c.id).where(tenant.c.id == _of_te
 """Claims of one tenant that happen at once are made one after the other, else each would count without the others."""
 
 _CLAIM: Final = (
-    moved("queued", "running")
+    build_transition("queued", "running")
     .where(run.c.id == _FITTING)
     .values(
         attempt=run.c.attempt + 1,
@@ -137,7 +137,7 @@ _FILES: Final = (
     .order_by(snippet_file.c.n)
 )
 MINE: Final = (run.c.id == sa.bindparam("my_run"), run.c.attempt == sa.bindparam("my_attempt"))
-"""The fence. Together with the status in `moved`, it makes every write of a stale attempt change no row."""
+"""The fence. Together with the status in `build_transition`, it makes every write of a stale attempt change no row."""
 
 _recorders: Final = run.c.lease_owner == RECORDER
 _BEAT: Final = (
@@ -157,7 +157,7 @@ _CLOSE_ATTEMPT: Final = (
 CLOSE_FINISHED: Final = _CLOSE_ATTEMPT.values(
     outcome="finished", isolation=sa.bindparam("its_isolation", type_=run_attempt.c.isolation.type)
 )
-"""The attempt of `mine` has ended as it should; the outcome stands in the statement."""
+"""The attempt of `mine` has ended as it should; the statement contains the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ class Beat:
 
 
 def mine(claim: Claim) -> dict[str, int]:
-    """The parameters of `MINE`."""
+    """Return the parameters of `MINE`."""
     return {"my_run": claim.run_id, "my_attempt": claim.attempt}
 
 
@@ -215,11 +215,11 @@ def claim(
             opened = {"opened_run": row.id, "opened_attempt": row.attempt, "worker": worker}
             beside = (_ATTEMPT, opened)
             leave_event(transaction, row, "claimed", row.public_id, attempt=row.attempt, beside=beside)
-        return _claimed(database, row, lease_seconds)
+        return _build_claim(database, row, lease_seconds)
     return None
 
 
-def _claimed(database: Database, row: Any, lease_seconds: float) -> Claim:
+def _build_claim(database: Database, row: Any, lease_seconds: float) -> Claim:
     with database.read() as reading:
         files = reading.execute(_FILES, {"snippet_id": row.snippet_id}).all()
     return Claim(
@@ -260,7 +260,7 @@ def heartbeat(database: Database, claim: Claim, *, lease_seconds: float | None =
 
 
 def renew(transaction: Transaction, claim: Claim, lease_seconds: float | None = None) -> Beat:
-    """A heartbeat inside a transaction that goes on to write: it locks the run's row against the reaper.
+    """Renew the lease inside a transaction that goes on to write. It locks the run's row against the reaper.
 
     Who shows a watched run while it goes on names itself `RECORDER`: it writes only until the end is begun.
 
@@ -272,29 +272,3 @@ def renew(transaction: Transaction, claim: Claim, lease_seconds: float | None = 
     if row is None or (claim.worker == RECORDER and row.lease_owner != RECORDER):
         raise FencedOut(claim.public_id, claim.attempt)
     return Beat(cancel_requested=row.cancel_requested_at is not None)
-
-
-def release(
-    database: Database,
-    claim: Claim,
-    *,
-    outcome: Literal["released", "sandbox-broke"] = "released",
-    reason: str = "",
-) -> Status:
-    """Give a claimed run back, unfinished.
-
-    `released` (the worker shuts down): queued again at once, and the attempt is not counted. `sandbox-broke`: queued
-    again after a pause if attempts are left, else lost. A run whose cancel was asked for is canceled instead.
-
-    Returns:
-        The status that the run has now.
-
-    Raises:
-        FencedOut: another owns the run, or it has ended.
-    """
-    from store.runs.expiry import give_back
-
-    with database.begin() as transaction:
-        renew(transaction, claim)
-        row = transaction.execute(sa.select(run).where(run.c.id == claim.run_id)).one()
-        return give_back(transaction, row, outcome, reason)

@@ -5,7 +5,7 @@
               the hour is added to the lease, which then holds until 11:00:30, as it would have
 
 1. A clock that drifts, or steps by less than a lease can lose, is left alone: the next heartbeat makes up for it.
-2. What was written after the clock was set is right already, and is told apart by when it was written.
+2. What was written after the clock was set is right already, and is recognized by the time of writing.
 """
 
 from __future__ import annotations

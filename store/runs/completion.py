@@ -26,7 +26,7 @@ from store.records.expiry.sweep import delete_records
 from store.records.rows import record_batches
 from store.runs.claims import CLOSE_FINISHED, MINE, mine, renew
 from store.runs.model import ENDED, Claim, EndStatus, FencedOut, RunError
-from store.runs.transitions import leave_event, moved
+from store.runs.transitions import build_transition, leave_event
 from store.tables import Now, project, run, tenant
 from store.webhooks.end_events import tell_ended, tell_groups
 
@@ -124,7 +124,7 @@ def finish(
     facts = _facts(claim, ending, record, judgement)
     if claim.trial is not None:
         facts |= trial_facts(database, claim, record, judgement, ending.limit)
-    last = _flushed(database, claim, batches)
+    last = _flush_batches(database, claim, batches)
     below = claim.attempt + (live and last is batches)  # before a flush they were dropped already
     for attempts_left in (1, 0):
         try:
@@ -154,7 +154,7 @@ def _finish(
         write(transaction, claim.key, batches)
         if judgement is not None:
             insert_findings(transaction, claim, judgement)
-            if claim.trial is None:  # what an edit of ours shows is no news of the project
+            if claim.trial is None:  # a trial runs an edited copy of the program: no news of the project
                 who = Shower(run_id=row.id, public_id=row.public_id, tenant_id=row.tenant_id, project_id=row.project_id)
                 tell_groups(transaction, row, show(transaction, who, judgement.findings))
         tell_ended(transaction, row, status, None if judgement is None else _by_level(facts))
@@ -166,9 +166,9 @@ def _finish(
 
 @cache
 def _ending(status: str, names: tuple[str, ...]) -> sa.Update:
-    """The fenced UPDATE that ends a run, with these columns from parameters: to build it takes a tenth of an end."""
+    """Build the fenced UPDATE that ends a run. It is cached because building takes a tenth of the time of an end."""
     values = {name: sa.bindparam(f"its_{name}", type_=run.c[name].type) for name in names}
-    ended = moved("running", status).where(*MINE).values(values | {"kept_until": Now(_KEEP_SECONDS)})
+    ended = build_transition("running", status).where(*MINE).values(values | {"kept_until": Now(_KEEP_SECONDS)})
     return ended.returning(*_SHOWN)
 
 
@@ -177,7 +177,7 @@ def _by_level(facts: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _ended_before(transaction: Transaction, claim: Claim) -> bool:
-    """The commit was in doubt and had happened after all: False. Anything else: somebody else owns the run.
+    """Return False if a commit that was in doubt had happened. Otherwise another worker owns the run.
 
     Raises:
         FencedOut: so it is.
@@ -188,7 +188,7 @@ def _ended_before(transaction: Transaction, claim: Claim) -> bool:
     raise FencedOut(claim.public_id, claim.attempt)
 
 
-def _flushed(database: Database, claim: Claim, batches: list[Batch]) -> list[Batch]:
+def _flush_batches(database: Database, claim: Claim, batches: list[Batch]) -> list[Batch]:
     """Write all but the last rows of a large record, under the fence; what is left for the finishing transaction.
 
     Raises:
@@ -196,7 +196,7 @@ def _flushed(database: Database, claim: Claim, batches: list[Batch]) -> list[Bat
     """
     if sum(len(batch.rows) for batch in batches) <= FLUSH_ROWS:
         return batches
-    with database.begin() as transaction:  # an earlier call of ours may have flushed, and then lost its connection
+    with database.begin() as transaction:  # an earlier call may have flushed, and then lost its connection
         renew(transaction, claim)
         delete_records(transaction, claim.part, claim.run_id, below=claim.attempt + 1)
     head, *rest = batches

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
 from store.database.session import Database, Transaction
 from store.records.expiry.sweep import delete_records
-from store.runs.claims import RECORDER, close_attempt
-from store.runs.model import Queue, RunError, RunRow, Status
+from store.runs.claims import RECORDER, close_attempt, renew
+from store.runs.model import Claim, Queue, RunError, RunRow, Status
 from store.runs.reading.run_rows import get
-from store.runs.transitions import in_status, leave_event, moved
+from store.runs.transitions import build_transition, in_status, leave_event
 from store.tables import SECONDS, Now, run
 from store.webhooks.end_events import tell_ended
 
@@ -32,7 +32,7 @@ _shown: Final = tuple(
     run.c[name] for name in ("id", "part", "public_id", "attempt", "events", "tenant_id", "project_id")
 )
 _REQUEUE: Final = (
-    moved("running", "queued")
+    build_transition("running", "queued")
     .where(_which)
     .values(
         queued_at=Now(),
@@ -46,8 +46,8 @@ _error: Final[dict[str, Any]] = {
     "error": sa.bindparam("why", type_=run.c.error.type),
     "error_code": sa.bindparam("why_code"),
 }
-_LOSE: Final = moved("running", "lost").where(_which).values(_error).returning(*_shown)
-_CANCEL: Final = moved("running", "canceled").where(_which).values(_error).returning(*_shown)
+_LOSE: Final = build_transition("running", "lost").where(_which).values(_error).returning(*_shown)
+_CANCEL: Final = build_transition("running", "canceled").where(_which).values(_error).returning(*_shown)
 _EXPIRED: Final = (
     sa.select(run)
     .where(in_status("running"), run.c.lease_until < Now(), run.c.origin != "watched")
@@ -60,10 +60,13 @@ _LATE: Final = (
     .order_by(run.c.id)
     .limit(sa.bindparam("most"))
 )
-_NEVER_STARTED: Final = moved("queued", "lost").where(_which).values(_error).returning(*_shown)
+_NEVER_STARTED: Final = build_transition("queued", "lost").where(_which).values(_error).returning(*_shown)
 _named: Final = (run.c.public_id == sa.bindparam("its_id"), run.c.tenant_id == sa.bindparam("its_tenant"))
 _CANCEL_QUEUED: Final = (
-    moved("queued", "canceled").where(*_named).values(_error | {"cancel_requested_at": Now()}).returning(*_shown)
+    build_transition("queued", "canceled")
+    .where(*_named)
+    .values(_error | {"cancel_requested_at": Now()})
+    .returning(*_shown)
 )
 _ASK_RUNNING: Final = (
     sa.update(run)
@@ -149,6 +152,30 @@ def give_back(transaction: Transaction, row: Any, outcome: str, reason: str) -> 
     return status
 
 
+def release(
+    database: Database,
+    claim: Claim,
+    *,
+    outcome: Literal["released", "sandbox-broke"] = "released",
+    reason: str = "",
+) -> Status:
+    """Give a claimed run back, unfinished.
+
+    `released` (the worker shuts down): queued again at once, and the attempt is not counted. `sandbox-broke`: queued
+    again after a pause if attempts are left, else lost. A run whose cancel was asked for is canceled instead.
+
+    Returns:
+        The status that the run has now.
+
+    Raises:
+        FencedOut: another owns the run, or it has ended.
+    """
+    with database.begin() as transaction:
+        renew(transaction, claim)
+        row = transaction.execute(sa.select(run).where(run.c.id == claim.run_id)).one()
+        return give_back(transaction, row, outcome, reason)
+
+
 def expire_leases(database: Database, *, limit: int = 100, unless: Callable[[], bool] = lambda: False) -> Expired:
     """Take back runs whose lease has run out: queued again at once, lost, or canceled if asked.
 
@@ -166,7 +193,7 @@ def expire_leases(database: Database, *, limit: int = 100, unless: Callable[[], 
     with database.begin() as transaction:
         found = transaction.execute(_EXPIRED.with_for_update(skip_locked=True), {"most": limit}).all()
         for row in () if unless() else found:
-            status = give_back(transaction, row, "worker-lost", f"worker {row.lease_owner} was not heard of any more")
+            status = give_back(transaction, row, "worker-lost", f"worker {row.lease_owner} stopped sending heartbeats")
             became[status].append(row.public_id)
     return Expired(requeued=tuple(became["queued"]), lost=tuple(became["lost"]), canceled=tuple(became["canceled"]))
 
@@ -213,7 +240,7 @@ def request_cancel(transaction: Transaction, public_id: str, *, tenant_id: int =
 def depths(
     transaction: Transaction, *, tenant_id: int | None = None, project_id: int | None = None
 ) -> tuple[Depth, ...]:
-    """What waits, one entry per queue, also for an empty one: of one tenant, of one project, or (None) of all."""
+    """Count what waits in each queue, also in an empty one: of one tenant, of one project, or (None) of all."""
     query = _DEPTH if tenant_id is None else _DEPTH.where(run.c.tenant_id == tenant_id)
     query = query if project_id is None else query.where(run.c.project_id == project_id)
     found = {row.queue: row for row in transaction.execute(query)}

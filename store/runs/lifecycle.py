@@ -8,8 +8,8 @@ these functions are all the ways in. Those that take a `Transaction` are one ste
 from __future__ import annotations
 
 from store.access.quotas import QuotaExceeded
-from store.runs.claims import Beat, claim, heartbeat, release
-from store.runs.expiry import Depth, Expired, depths, expire_leases, expire_queued, request_cancel
+from store.runs.claims import Beat, claim, heartbeat
+from store.runs.expiry import Depth, Expired, depths, expire_leases, expire_queued, release, request_cancel
 from store.runs.model import (
     ENDED,
     Claim,

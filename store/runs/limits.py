@@ -119,11 +119,11 @@ class Limits:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, int]) -> Limits:
-        """The limits of a stored run: names unknown to this version are dropped, missing ones take today's default."""
+        """Make the limits of a stored run. Unknown names are dropped, missing ones take today's default."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in stored.items() if name in known})
 
-    def stored(self) -> dict[str, int]:
+    def to_column(self) -> dict[str, int]:
         """As the `run.limits` column keeps them."""
         return asdict(self)
 

@@ -188,6 +188,7 @@ class RunView:
         ended: It is in a status that never changes again.
         queue_position: How many runs of its queue are ahead of it, 0 for the next one; None unless it is queued. Only
             `runs.get` fills it.
+        entry: The file or module that is started; of a watched job its script, if the recorder named it.
         named: Whoever sent the snippet named its file; None: it has no snippet.
         recorder: None: the run is not watched.
         audit: Public id of the last audit that it is an item of; None: of none.

@@ -53,7 +53,7 @@ _SOURCE_GONE: Final = sa.delete(snippet_file).where(
 
 
 def program_of(transaction: Transaction, found: RunRow) -> Mapping[str, str] | None:
-    """The text of the run's program by path; None: it has none, or it is not kept."""
+    """Load the text of the run's program by path; None if it has none, or the program is deleted."""
     rows = transaction.execute(_PROGRAM, {"its_number": found.run_id}).all()
     return {row.path: row.body.decode() for row in rows} or None
 
@@ -71,7 +71,7 @@ def change(
     Args:
         transaction: To write by.
         found: The run as its reader saw it.
-        labels: All of its labels anew; None: as they are.
+        labels: Replaces all of its labels; None: as they are.
         pinned: Its record is never expired; None: as it is.
         kept_until: Time, ISO 8601 in UTC, from which its record may be deleted; None: as it is.
 

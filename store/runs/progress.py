@@ -14,7 +14,10 @@ from store.runs.transitions import leave_event
 from store.tables import run
 
 PROGRESS_SECONDS: Final = 10.0
-"""Between two of them: a run of a day leaves 8,640."""
+"""Between two of them at most: a run of a day leaves 8,640."""
+
+FIRST_PROGRESS_SECONDS: Final = 2.0
+"""Between the first ones, for a person who has just started the run; then a tenth of its time so far."""
 
 
 def progress(transaction: Transaction, claim: Claim, counts: Mapping[str, int]) -> Beat:

@@ -55,7 +55,7 @@ _FILES_OF: Final = sa.select(snippet_file.c.n).where(snippet_file.c.snippet_id =
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class StoredSnippet:
     """A snippet that is stored; `fresh`: it was not before. number: of its row, not shown."""
 
     id: str
@@ -104,8 +104,8 @@ class Scope:
         return (mine, sa.exists().where(run.c.snippet_id == snippet.c.id, run.c.project_id == self.project_id))
 
 
-def started(files: Collection[str], entry: str) -> str | None:
-    """The path of the file that an entry starts: its own, or that of the module that it names; None: there is none."""
+def find_entry_file(files: Collection[str], entry: str) -> str | None:
+    """Return the path of the file that an entry starts: its own, or its module's; None if there is no such file."""
     if entry in files:
         return entry
     if not all(part.isidentifier() for part in entry.split(".")):
@@ -129,21 +129,21 @@ def get(transaction: Transaction, scope: Scope, public_id: str) -> Snippet | Non
         bytes=row.size_bytes,
         created_at=row.created_at,
         files=tuple(
-            SnippetFile(path=one.path, sha256=bytes(one.sha256).hex(), bytes=one.size)
-            for one in transaction.execute(files)
+            SnippetFile(path=file_row.path, sha256=bytes(file_row.sha256).hex(), bytes=file_row.size)
+            for file_row in transaction.execute(files)
         ),
         number=row.id,
     )
 
 
 def body_of(transaction: Transaction, found: Snippet, path: str) -> bytes | None:
-    """The bytes of one file; None: there is none at this path."""
+    """Load the bytes of one file; None if there is none at this path."""
     f = snippet_file
     return transaction.execute(sa.select(f.c.body).where(f.c.snippet_id == found.number, f.c.path == path)).scalar()
 
 
 def program_of(transaction: Transaction, found: Snippet) -> Mapping[str, str]:
-    """The text of each file by path; empty if the source is not kept any more."""
+    """Load the text of each file by path; empty if the source is deleted."""
     f = snippet_file
     rows = transaction.execute(sa.select(f.c.path, f.c.body).where(f.c.snippet_id == found.number).order_by(f.c.n))
     return {row.path: row.body.decode() for row in rows}
@@ -151,8 +151,8 @@ def program_of(transaction: Transaction, found: Snippet) -> Mapping[str, str]:
 
 def keep(
     transaction: Transaction, files: Mapping[str, str], entry: str, *, named: bool = True, tenant_id: int = 1
-) -> Kept:
-    """The snippet with this very content, stored now if it is new.
+) -> StoredSnippet:
+    """Find the snippet with exactly this content, or store it.
 
     Args:
         transaction: To write by.
@@ -168,7 +168,7 @@ def keep(
         if transaction.execute(_FILES_OF, {"snippet_id": known.id}).first() is None:  # its runs were all forgotten
             _keep_files(transaction, known.id, bodies)
             asked_again(transaction, known.id)
-        return Kept(id=known.public_id, fresh=False, number=known.id)
+        return StoredSnippet(id=known.public_id, fresh=False, number=known.id)
     insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
     public_id = new_id("snp")
     facts = {
@@ -185,13 +185,13 @@ def keep(
     ).scalar()
     if added is None:  # another transaction stored the same one since we looked, and has committed
         there = transaction.execute(_KNOWN, which).one()
-        return Kept(id=there.public_id, fresh=False, number=there.id)
+        return StoredSnippet(id=there.public_id, fresh=False, number=there.id)
     _keep_files(transaction, added, bodies)
-    return Kept(id=public_id, fresh=True, number=added)
+    return StoredSnippet(id=public_id, fresh=True, number=added)
 
 
 def asked_again(transaction: Transaction, number: int) -> None:
-    """A program came again without a run: it is kept as long as one that came now."""
+    """Keep a program that came again without a run as long as one that came now."""
     this = sa.update(snippet).where(snippet.c.id == number)
     transaction.execute(this.values(kept_until=Now(UNUSED_SECONDS)))
 

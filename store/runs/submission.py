@@ -13,7 +13,7 @@ from store.database.session import Transaction
 from store.records.expiry import partitions
 from store.runs.model import RunRow, Submission
 from store.runs.reading.run_rows import by_number
-from store.runs.snippets import keep, started
+from store.runs.snippets import find_entry_file, keep
 from store.runs.transitions import in_status, leave_event
 from store.tables import SECONDS, Now, project, run, tenant
 
@@ -88,7 +88,7 @@ class Queued:
     number: int
 
 
-class Counted:
+class QueuedCounts:
     """How many runs tenants have queued, for all that one transaction queues.
 
     Counting reads an entry of an index for each: with 10,000 queued, an audit of 1,000 would read ten million of them
@@ -115,7 +115,7 @@ class Counted:
         return days
 
 
-def enqueue(transaction: Transaction, submission: Submission, counted: Counted | None = None) -> Queued:
+def enqueue(transaction: Transaction, submission: Submission, counted: QueuedCounts | None = None) -> Queued:
     """Queue a run: its snippet is found by hash or stored, a `queued` event written. Publish the wake-up after commit.
 
     Args:
@@ -127,22 +127,22 @@ def enqueue(transaction: Transaction, submission: Submission, counted: Counted |
         KeyError: `entry` is neither one of `files` nor a module among them, or `rerun_of` names no run of the tenant.
         QueueFull: the tenant may queue no more. QuotaExceeded: it has used its GPU seconds of this month.
     """
-    if started(submission.files, submission.entry) is None:
+    if find_entry_file(submission.files, submission.entry) is None:
         raise KeyError(submission.entry)
     public_id = new_id("run")
     partitions.ensure(transaction, part(public_id))
     who = {"tenant_id": submission.tenant_id, "project_id": submission.project_id}
-    keep_days = (counted or Counted()).keep_days(transaction, **who)
+    keep_days = (counted or QueuedCounts()).keep_days(transaction, **who)
     if submission.queue == "gpu":
         demand_gpu(transaction, tenant_id=submission.tenant_id)
     row = transaction.execute(
         _QUEUE,
         who
-        | _asked(submission)
+        | _requested_values(submission)
         | {
             "public_id": public_id,
             "part": part(public_id),
-            "snippet_id": _kept(transaction, submission),
+            "snippet_id": _store_snippet(transaction, submission),
             "rerun_of_id": _rerun_of(transaction, submission),
             "rank_seconds": submission.priority * PRIORITY_SECONDS,
             "deadline_seconds": submission.queue_seconds,
@@ -153,13 +153,13 @@ def enqueue(transaction: Transaction, submission: Submission, counted: Counted |
     return Queued(id=public_id, number=row.id)
 
 
-def _asked(submission: Submission) -> dict[str, Any]:
+def _requested_values(submission: Submission) -> dict[str, Any]:
     return {
         "arguments": list(submission.arguments),
         "queue": submission.queue,
         "device_class": submission.device_class,
         "min_isolation": submission.min_isolation,
-        "limits": submission.limits.stored(),
+        "limits": submission.limits.to_column(),
         "capture": dict(submission.capture),
         "seed": submission.seed,
         "rules": None if submission.rules is None else dict(submission.rules),
@@ -175,7 +175,7 @@ def _asked(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _kept(transaction: Transaction, submission: Submission) -> int:
+def _store_snippet(transaction: Transaction, submission: Submission) -> int:
     files, entry, named = submission.files, submission.entry, submission.named
     return keep(transaction, files, entry, named=named, tenant_id=submission.tenant_id).number
 

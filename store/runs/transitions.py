@@ -20,8 +20,8 @@ CHANNEL: Final = "backprobe_run"
 """PostgreSQL's NOTIFY channel; the payload is the run's public id."""
 
 
-def moved(before: str, after: str) -> sa.Update:
-    """An UPDATE of runs from one status to another; the caller adds the rest of WHERE and the facts of the end.
+def build_transition(before: str, after: str) -> sa.Update:
+    """Build an UPDATE of runs from one status to another. The caller adds the rest of WHERE and the facts of the end.
 
     The words stand in the SQL itself, because only then the partial indices on status serve.
 
@@ -43,7 +43,7 @@ def moved(before: str, after: str) -> sa.Update:
 
 
 def in_status(status: str) -> sa.ColumnElement[bool]:
-    """A condition that the partial indices on status can serve."""
+    """Build a condition that the partial indices on status can serve."""
     return run.c.status == _word(status)
 
 

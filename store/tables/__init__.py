@@ -4,7 +4,7 @@ from store.tables.audits import audit, audit_cell, audit_item, audit_verdict, po
 from store.tables.base.metadata import METADATA
 from store.tables.base.record_key import KEY
 from store.tables.base.types import SECONDS, Moved, Now, Time
-from store.tables.findings import finding, finding_group
+from store.tables.findings import finding, finding_group, finding_group_alias, finding_group_day
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
 from store.tables.interventions import grad_input, histogram, mode, operation, origin, step, watched_call
 from store.tables.keys import api_key, audit_log, deprecated_use, ended_login, idempotency
@@ -48,6 +48,8 @@ __all__ = [
     "ended_login",
     "finding",
     "finding_group",
+    "finding_group_alias",
+    "finding_group_day",
     "frame",
     "grad_input",
     "histogram",

@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from store.tables.base.metadata import METADATA
-from store.tables.base.types import flag, i4, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.types import flag, i4, identity, is_one_of, json, public_id, refers, text, time
 
 policy: Final = sa.Table(
     "policy",
@@ -42,7 +42,7 @@ audit: Final = sa.Table(
     time("created_at", "When it was accepted."),
     time("finished_at", "When it was judged or canceled; NULL: it is open.", null=True),
     i4("version", "Rises with every change a reader can see: the ETag."),
-    one_of("status", ("open", "running", "judged", "canceled")),
+    is_one_of("status", ("open", "running", "judged", "canceled")),
     comment="A batch of runs judged together.",
 )
 sa.Index("audit_of_project", audit.c.project_id, audit.c.created_at.desc(), audit.c.id.desc())
@@ -78,7 +78,7 @@ audit_verdict: Final = sa.Table(
     text("verdict", "passed or failed."),
     json("counts", "Items by verdict, findings new, known and gone."),
     time("judged_at", "When."),
-    one_of("verdict", ("passed", "failed")),
+    is_one_of("verdict", ("passed", "failed")),
     sa.PrimaryKeyConstraint("audit_id", "ruleset"),
     comment="What an audit came to, under one set of rules.",
 )
@@ -93,7 +93,7 @@ audit_cell: Final = sa.Table(
     text("state", "warn, fail or not-run; a pass has no row."),
     i4("findings", "How many findings."),
     i4("known", "How many of them the baseline had."),
-    one_of("state", ("warn", "fail", "not-run")),
+    is_one_of("state", ("warn", "fail", "not-run")),
     sa.PrimaryKeyConstraint("audit_id", "ruleset", "n", "rule"),
     comment="One rule's word on one item of an audit.",
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from backprobe.severity import CONFIDENCES, LEVELS
 from store.tables.base.metadata import METADATA
-from store.tables.base.types import i2, i4, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.types import i2, i4, identity, is_one_of, json, public_id, refers, text, time
 
 finding: Final = sa.Table(
     "finding",
@@ -45,8 +46,8 @@ finding: Final = sa.Table(
     time("created_at", "When it was stored."),
     time("gone_at", "When newer rules no longer said so; NULL: they still do.", null=True),
     text("gone_ruleset", "Those rules; NULL as gone_at.", null=True),
-    one_of("level", LEVELS),
-    one_of("confidence", CONFIDENCES),
+    is_one_of("level", LEVELS),
+    is_one_of("confidence", CONFIDENCES),
     comment="A rule's verdict at a source line of one run.",
 )
 sa.Index("finding_of_rule", finding.c.tenant_id, finding.c.rule, finding.c.created_at.desc(), finding.c.run_id)
@@ -78,8 +79,15 @@ finding_group: Final = sa.Table(
     i4("line", "First line of the finding seen last, 1-based."),
     text("message", "Of the finding seen last."),
     i4("version", "Rises with every change: the ETag."),
-    one_of("level", LEVELS),
-    one_of("state", ("open", "acknowledged", "suppressed", "fixed")),
+    time("muted_until", "A suppressed group is open again from then on; NULL: no end, or not suppressed.", null=True),
+    text(
+        "fingerprint_without_path",
+        "The fingerprint of the finding seen last with an empty path: by it a group is found again when its file was "
+        "renamed; NULL: of a program without a name, or last seen by a version before it.",
+        null=True,
+    ),
+    is_one_of("level", LEVELS),
+    is_one_of("state", ("open", "acknowledged", "suppressed", "fixed")),
     sa.UniqueConstraint("project_id", "fingerprint"),
     comment="The same finding over all runs of a project; its findings are those with its fingerprint.",
 )
@@ -90,3 +98,66 @@ sa.Index(
     finding_group.c.last_seen_at.desc(),
     finding_group.c.id,
 )
+sa.Index("finding_group_of_tenant", finding_group.c.tenant_id, finding_group.c.last_seen_at.desc(), finding_group.c.id)
+sa.Index("finding_group_moved", finding_group.c.project_id, finding_group.c.fingerprint_without_path)
+
+finding_group_alias: Final = sa.Table(
+    "finding_group_alias",
+    METADATA,
+    refers("project_id", "project", "Where it belongs."),
+    text("fingerprint", "finding.fingerprint of findings whose file was renamed."),
+    text("known_as", "finding_group.fingerprint of the group that they belong to."),
+    sa.PrimaryKeyConstraint("project_id", "fingerprint"),
+    comment="Further fingerprints of a group: store/findings/moved_groups.py says when one is added.",
+)
+sa.Index("finding_group_alias_known_as", finding_group_alias.c.project_id, finding_group_alias.c.known_as)
+
+finding_group_day: Final = sa.Table(
+    "finding_group_day",
+    METADATA,
+    refers("group_id", "finding_group", "Which group."),
+    refers("project_id", "project", "Of the group."),
+    text("rule", "Of the group: name of the rule, kebab case."),
+    text("day", "The day in UTC, 2026-11-20."),
+    i4("runs", "Runs that showed the group on that day."),
+    sa.PrimaryKeyConstraint("group_id", "day"),
+    comment="How many runs showed a group on each day: what finding_group.runs grew by, counted by triggers.",
+)
+sa.Index(
+    "finding_group_day_of_project",
+    finding_group_day.c.project_id,
+    finding_group_day.c.day,
+    finding_group_day.c.rule,
+    finding_group_day.c.runs,
+)
+
+_ADD: Final = "ON CONFLICT (group_id, day) DO UPDATE SET runs = finding_group_day.runs + excluded.runs"
+_SQLITE_ADD: Final = """BEGIN INSERT INTO finding_group_day (group_id, project_id, rule, day, runs)
+VALUES (new.id, new.project_id, new.rule, substr(new.last_seen_at, 1, 10), {runs})
+{add}; END"""
+_SQLITE: Final = (
+    "CREATE TRIGGER finding_group_made AFTER INSERT ON finding_group\n" + _SQLITE_ADD.format(runs="new.runs", add=_ADD),
+    "CREATE TRIGGER finding_group_shown AFTER UPDATE OF runs ON finding_group WHEN new.runs > old.runs\n"
+    + _SQLITE_ADD.format(runs="new.runs - old.runs", add=_ADD),
+)
+_POSTGRESQL: Final = (
+    f"""CREATE FUNCTION count_group_day() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+  added integer := new.runs;
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    added := new.runs - old.runs;
+  END IF;
+  IF added > 0 THEN
+    INSERT INTO finding_group_day (group_id, project_id, rule, day, runs)
+    VALUES (new.id, new.project_id, new.rule, to_char(new.last_seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'), added)
+    {_ADD};
+  END IF;
+  RETURN NULL;
+END $body$""",  # noqa: S608 - of our own words
+    """CREATE TRIGGER finding_group_shown AFTER INSERT OR UPDATE OF runs ON finding_group
+FOR EACH ROW EXECUTE FUNCTION count_group_day()""",
+)
+for _dialect, _statements in (("sqlite", _SQLITE), ("postgresql", _POSTGRESQL)):
+    for _statement in _statements:
+        event.listen(METADATA, "after_create", sa.DDL(_statement.replace("%", "%%")).execute_if(dialect=_dialect))

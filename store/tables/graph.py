@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from store.tables.base.record_key import record_table
-from store.tables.base.types import f4, flag, i2, i4, i8, json, one_of, text
+from store.tables.base.types import f4, flag, i2, i4, i8, is_one_of, json, text
 
 node: Final = record_table(
     "node",
@@ -90,7 +90,7 @@ backward_call: Final = record_table(
     i4("moment_before", "Moment before-backward k."),
     i4("moment_after", "Moment after-backward k; NULL: the record ends inside it.", null=True),
     json("returned_grads", "Of autograd.grad: statistics of what came back; NULL: not measured.", null=True),
-    one_of("outcome", ("running", "finished", "raised")),
+    is_one_of("outcome", ("running", "finished", "raised")),
     key=("call",),
     wide=True,
     comment="One pass of the autograd engine.",
@@ -133,7 +133,7 @@ retention: Final = record_table(
     json("holders", "Paths of Python names that keep it: losses[3], self.hidden."),
     text("holder_search", "done, not-asked or truncated."),
     text("why", "What is odd about it; NULL: nothing.", null=True),
-    one_of("state", ("held", "freed", "partly-freed", "released")),
+    is_one_of("state", ("held", "freed", "partly-freed", "released")),
     key=("n",),
     indices=(("root",),),
     wide=True,

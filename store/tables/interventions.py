@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from store.tables.base.record_key import record_table
-from store.tables.base.types import f4, f8, flag, i2, i4, i8, json, one_of, text
+from store.tables.base.types import f4, f8, flag, i2, i4, i8, is_one_of, json, text
 
 mode: Final = record_table(
     "mode",
@@ -21,7 +21,7 @@ mode: Final = record_table(
     i4("until", "First moment after it; NULL: it held to the end, or has none.", null=True),
     i4("module", "Of training: whose; NULL: another kind, or not recorded.", null=True),
     text("device", "Of autocast: the device type; NULL: another kind.", null=True),
-    one_of("kind", ("grad", "inference", "autocast", "training", "anomaly", "deterministic")),
+    is_one_of("kind", ("grad", "inference", "autocast", "training", "anomaly", "deterministic")),
     key=("n",),
     comment="A region of the run in which a mode of torch was another one.",
 )
@@ -65,7 +65,7 @@ operation: Final = record_table(
     flag("requires_grad", "Of the tensor that came out; NULL: no tensor.", null=True),
     json("shape", "Of the tensor that came out; NULL: no tensor, or none is defined.", null=True),
     text("dtype", "Of the tensor that came out; empty: no tensor."),
-    one_of("result", ("tensor", "tensors", "number", "array", "other")),
+    is_one_of("result", ("tensor", "tensors", "number", "array", "other")),
     key=("operation",),
     indices=(("statement",),),
     wide=True,
@@ -114,7 +114,7 @@ histogram: Final = record_table(
     text("kind", "exact or sampled."),
     text("scale", "linear: bins of one width; log2: of absolute values, each edge a multiple of the last."),
     i8("zeros", "On a log2 scale: elements that are 0, which lie in no bin."),
-    one_of("of", ("value", "grad", "arrived")),
+    is_one_of("of", ("value", "grad", "arrived")),
     key=("tensor", "moment", "of"),
     wide=True,
     comment="How the elements of a tensor, or of its gradient, are distributed.",
@@ -152,7 +152,7 @@ origin: Final = record_table(
     text("inputs", "Shapes, dtypes and ranges of its inputs."),
     flag("diverged", "The second run did not follow the first one."),
     text("why", "What made it diverge, or why no op was found; NULL: nothing to add.", null=True),
-    one_of("direction", ("forward", "backward")),
+    is_one_of("direction", ("forward", "backward")),
     key=("n",),
     wide=True,
     comment="Where the first NaN or infinity was made, by a second run.",

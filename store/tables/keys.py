@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from store.tables.base.metadata import METADATA
-from store.tables.base.types import blob, i2, i8, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.types import blob, i2, i8, identity, is_one_of, json, public_id, refers, text, time
 
 api_key: Final = sa.Table(
     "api_key",
@@ -44,7 +44,7 @@ idempotency: Final = sa.Table(
     blob("body", "Body of the answer; NULL: in flight, or the run is the answer.", null=True),
     time("created_at", "When it first came."),
     time("expires_at", "From then on the key is free again."),
-    one_of("state", ("in-flight", "done")),
+    is_one_of("state", ("in-flight", "done")),
     sa.CheckConstraint("(state = 'done') = (status is not null)", name="answered"),
     sa.PrimaryKeyConstraint("tenant_id", "key"),
     comment="A request that must not take effect twice, and its answer.",

@@ -41,6 +41,7 @@ project: Final = sa.Table(
     i4("keep_days", "Days that a record is kept; NULL: as the tenant says.", null=True),
     time("created_at", "When it was made."),
     time("archived_at", "When it was put away; NULL: in use.", null=True),
+    text("repository", "Where issues about it are filed: https://github.com/OWNER/NAME; NULL: not known.", null=True),
     sa.UniqueConstraint("tenant_id", "name"),
     comment="Runs that belong together; it holds their settings and their findings' states.",
 )

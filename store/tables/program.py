@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from store.tables.base.record_key import record_table
-from store.tables.base.types import flag, i2, i4, i8, json, one_of, text
+from store.tables.base.types import flag, i2, i4, i8, is_one_of, json, text
 
 record: Final = record_table(
     "record",
@@ -16,7 +16,7 @@ record: Final = record_table(
     text("started_at", "UTC, ISO 8601, as the child wrote it; NULL as schema_version.", null=True),
     i8("duration_ns", "From start to end; NULL: it did not reach its end.", null=True),
     i8("own_ns", "Of that, ours; NULL: it did not reach its end.", null=True),
-    i8("own_errors", "Errors of ours that capture swallowed; NULL: it did not reach its end.", null=True),
+    i8("own_errors", "Internal errors that capture swallowed; NULL: it did not reach its end.", null=True),
     text("own_error", "Text of the first of those; NULL: none.", null=True),
     flag("reached_end", "The end frame came: the record is whole as far as its caps allow."),
     text("ending", "ended, raised or exited, in the program's own words; NULL: it did not reach its end.", null=True),
@@ -49,6 +49,7 @@ record: Final = record_table(
         " NULL: not judged, or judged by a version before it.",
         null=True,
     ),
+    json("stacks", "Chains of calls in the user's files; NULL: stored by a version before it.", null=True),
     key=(),
     wide=True,
     comment="The head of a record, and what nobody filters by.",
@@ -86,7 +87,12 @@ moment: Final = record_table(
     flag("grad_mode", "Autograd was on."),
     flag("inference_mode", "Under inference_mode."),
     text("autocast", "dtype per device; NULL: off.", null=True),
-    one_of("kind", ("after-statement", "before-backward", "after-backward", "optimizer-step", "end")),
+    i4(
+        "stack",
+        "n of record.stacks: the calls that led to its function; NULL: none of the user's, or not recorded.",
+        null=True,
+    ),
+    is_one_of("kind", ("after-statement", "before-backward", "after-backward", "optimizer-step", "end")),
     key=("moment",),
     indices=(("kind", "k"),),
     comment="A point in the run at which state was taken.",

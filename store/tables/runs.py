@@ -10,10 +10,10 @@ from sqlalchemy import event
 from backprobe.isolation import ISOLATION_LEVELS
 from store.runs.states import POSTGRESQL_TRIGGERS, SQLITE_TRIGGERS, STATUSES, WAITING
 from store.tables.base.metadata import METADATA
-from store.tables.base.types import f8, flag, i2, i4, i8, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.types import f8, flag, i2, i4, i8, identity, is_one_of, json, public_id, refers, text, time
 
 
-def _named(values: tuple[str, ...]) -> str:
+def _quote_values(values: tuple[str, ...]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
@@ -46,7 +46,7 @@ run: Final = sa.Table(
     time(
         "rank_at", "Its place in the queue: queued_at + priority x 60 s, so that waiting raises it without an update."
     ),
-    time("not_before", "It is not claimed earlier: the pause after a failure of ours."),
+    time("not_before", "No worker claims it earlier: the pause after a worker or its sandbox failed."),
     time("queue_deadline", "If nobody has claimed it by then, it is lost."),
     text("status", "See store/runs/states.py; kept by a trigger."),
     i2("attempt", "Claims so far: the fencing token. Every write of a worker demands that it is still its own."),
@@ -113,14 +113,14 @@ run: Final = sa.Table(
         "any more. 0: the last one ended, or none began.",
         default=0,
     ),
-    one_of("origin", ("submitted", "watched", "uploaded", "trial")),
-    one_of("queue", ("cpu", "gpu")),
-    one_of("min_isolation", ISOLATION_LEVELS),
-    one_of("status", STATUSES),
-    one_of("record_state", ("none", "partial", "whole", "expired")),
+    is_one_of("origin", ("submitted", "watched", "uploaded", "trial")),
+    is_one_of("queue", ("cpu", "gpu")),
+    is_one_of("min_isolation", ISOLATION_LEVELS),
+    is_one_of("status", STATUSES),
+    is_one_of("record_state", ("none", "partial", "whole", "expired")),
     sa.CheckConstraint("priority between 0 and 9", name="priority"),
     sa.CheckConstraint("(status = 'running') = (lease_until is not null)", name="lease"),
-    sa.CheckConstraint(f"(status in ({_named(WAITING)})) = (finished_at is null)", name="finished"),
+    sa.CheckConstraint(f"(status in ({_quote_values(WAITING)})) = (finished_at is null)", name="finished"),
     sa.CheckConstraint("attempt <= max_attempts", name="attempts"),
     sa.CheckConstraint("result_attempt <= attempt", name="result_attempt"),
     comment="One execution of a snippet; while it is queued, its place in the queue.",
@@ -138,6 +138,16 @@ _partial("run_lease", run.c.lease_until, where="status = 'running'")
 _partial("run_claims", run.c.tenant_id, run.c.claimed_at)
 _partial("run_newest", run.c.tenant_id, run.c.created_at.desc(), run.c.id.desc())
 _partial("run_of_project", run.c.project_id, run.c.created_at.desc(), run.c.id.desc())
+_partial(
+    "run_of_day",
+    run.c.project_id,
+    run.c.status,
+    run.c.created_at,
+    run.c.errors,
+    run.c.warnings,
+    run.c.notes,
+    where="origin <> 'trial'",
+)
 _partial("run_of_snippet", run.c.snippet_id)
 _partial("run_kept", run.c.kept_until, where="record_state in ('partial', 'whole')")
 _partial("run_judge_due", run.c.judge_due_at, where="judge_due_at is not null")

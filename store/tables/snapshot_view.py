@@ -83,7 +83,7 @@ _VALUES: Final = {
 
 
 def postgresql_view() -> tuple[str, ...]:
-    """The decoders and the view, in order."""
+    """Return the statements that create the decoders and the view, in order."""
     decoders = [_INTEGER.format(w=w, top=w - 1, kind=kind, value=value) for w, (kind, value) in _VALUES.items()]
     arrays = ", ".join(f"{COLUMNS[name].dtype[1:]}s(c.{name}) AS a_{name}" for name in USED)
     columns = _columns(
@@ -101,7 +101,7 @@ def postgresql_view() -> tuple[str, ...]:
 
 
 def sqlite_view() -> tuple[str, ...]:
-    """The view."""
+    """Return the statement that creates the view."""
     columns = _columns(_sqlite_element, "{0}", "json_extract(grad_fns, '$[' || (nullif({0}, 0) - 1) || ']')")
     digits = ", ".join(f"{_sqlite_digits(name)} AS x_{name}" for name in ("moments", *USED))
     view = (
@@ -116,7 +116,7 @@ def sqlite_view() -> tuple[str, ...]:
 
 
 def _columns(element: object, boolean: str, named: str) -> str:
-    """The view's columns, by how one element is read."""
+    """Return the view's columns. The arguments say how one element is read."""
     assert callable(element)  # noqa: S101 - tells the type
     flags = "flags"
     moment = f"CASE WHEN moment_step <> 0 THEN first_moment + moment_step * i ELSE {element('moments')} END"
@@ -140,12 +140,12 @@ def _columns(element: object, boolean: str, named: str) -> str:
 def _postgresql_element(name: str) -> str:
     if name == "moments":
         return "a_moments[i + 1]"
-    one = f"CASE WHEN cardinality(a_{name}) = 1 THEN a_{name}[1] ELSE a_{name}[i + 1] END"
-    return f"({one})" if COLUMNS[name].dtype == "<f4" else f"coalesce({one}, {COLUMNS[name].absent})"
+    element = f"CASE WHEN cardinality(a_{name}) = 1 THEN a_{name}[1] ELSE a_{name}[i + 1] END"
+    return f"({element})" if COLUMNS[name].dtype == "<f4" else f"coalesce({element}, {COLUMNS[name].absent})"
 
 
 def _sqlite_digits(name: str) -> str:
-    """The digits of one element; none for a column that is absent."""
+    """Return the SQL for the digits of one element; they are empty for a column that is absent."""
     w = WIDTHS["<i4" if name == "moments" else COLUMNS[name].dtype]
     return f"hex(substr(c.{name}, 1 + CASE WHEN length(c.{name}) = {w} THEN 0 ELSE {w} * k.i END, {w}))"
 
@@ -171,7 +171,7 @@ def _byte(digits: str, j: int) -> str:
 
 
 def _sqlite_float(digits: str) -> str:
-    """A float32 by its digits, exact: sign, mantissa and powers of two. NaN is the text 'NaN', as in other columns.
+    """Return the exact SQL for a float32 from its digits: sign, mantissa, powers of two. NaN is the text 'NaN'.
 
     Source:
         IEEE 754-2019, binary32: 1 sign, 8 exponent (bias 127), 23 mantissa bits.
@@ -190,10 +190,10 @@ def _sqlite_float(digits: str) -> str:
     )
 
 
-def _made(statements: tuple[str, ...], dialect: str) -> None:
+def _create_with(statements: tuple[str, ...], dialect: str) -> None:
     for statement in statements:
         event.listen(METADATA, "after_create", sa.DDL(statement.replace("%", "%%")).execute_if(dialect=dialect))
 
 
-_made(sqlite_view(), "sqlite")
-_made(postgresql_view(), "postgresql")
+_create_with(sqlite_view(), "sqlite")
+_create_with(postgresql_view(), "postgresql")

@@ -1,7 +1,7 @@
 # ruff: noqa: S608 - the SQL is made of our own words
 """How many bytes each tenant stores: every change of them beside the rows that changed, written by triggers.
 
-So no statement can forget to count, nor one of the release before. A change is a row of its own, for two writers of one
+So no statement can forget to count, nor one of the release before. Each change is a separate row: two writers of one
 tenant must not wait for each other; the sum of the rows is what the tenant has, and the reaper folds them
 (`store.access.shares.fold`). A row counts with the bytes of its long columns and a flat rest. Rows of records are not
 watched: `run.record_bytes` says what they take.
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from store.tables.base.metadata import METADATA
-from store.tables.base.types import i8, identity, one_of, text
+from store.tables.base.types import i8, identity, is_one_of, text
 
 KINDS: Final = ("programs", "runs", "records", "findings", "audits", "webhooks", "projects")
 
@@ -31,14 +31,14 @@ stored_bytes: Final = sa.Table(
     i8("tenant_id", "Whose; no foreign key, for its check would lock the tenant's row in every write."),
     text("kind", "Of what: programs, runs, records, findings, audits, webhooks or projects."),
     i8("bytes", "By how many it grew; less than 0: it shrank."),
-    one_of("kind", KINDS),
+    is_one_of("kind", KINDS),
     comment="What each tenant stores, change by change: the sum of its rows is what it has.",
 )
 sa.Index("stored_bytes_of_tenant", stored_bytes.c.tenant_id, stored_bytes.c.kind, stored_bytes.c.bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class CountedTable:
     """A table whose rows count.
 
     Attributes:
@@ -63,91 +63,92 @@ _of_try: Final = (
     "(SELECT w.tenant_id FROM delivery d JOIN webhook w ON w.id = d.webhook_id WHERE d.id = {row}.delivery_id)"
 )
 COUNTED: Final = (
-    Counted(table="snippet", kind="programs", rest=512, long=("entry",)),
-    Counted(
+    CountedTable(table="snippet", kind="programs", rest=512, long=("entry",)),
+    CountedTable(
         table="snippet_file",
         kind="programs",
         rest=256,
         long=("path", "body"),
         owner="(SELECT tenant_id FROM snippet WHERE id = {row}.snippet_id)",
     ),
-    Counted(
+    CountedTable(
         table="run",
         kind="runs",
         rest=2048,
         long=("labels", "arguments", "rules", "custom_id"),
         changing=("labels",),
     ),
-    Counted(
+    CountedTable(
         table="run",
         kind="records",
         size="CASE WHEN {row}.record_state = 'expired' THEN 0 ELSE {row}.record_bytes END",
         changing=("record_bytes", "record_state"),
     ),
-    Counted(
+    CountedTable(
         table="recorder",
         kind="runs",
         rest=256,
         long=("environment",),
         owner="(SELECT tenant_id FROM run WHERE id = {row}.run_id)",
     ),
-    Counted(
+    CountedTable(
         table="finding",
         kind="findings",
         rest=512,
         long=("message", "location", "related", "stacks", "evidence", "fixes", "consequences"),
     ),
-    Counted(table="policy", kind="audits", rest=256, long=("name", "body")),
-    Counted(table="audit", kind="audits", rest=512, long=("name", "labels")),
-    Counted(table="audit_item", kind="audits", rest=128, long=("custom_id", "problem"), owner=_of_audit),
-    Counted(table="audit_verdict", kind="audits", rest=256, long=("counts",), owner=_of_audit),
-    Counted(table="audit_cell", kind="audits", rest=128, long=("rule",), owner=_of_audit),
-    Counted(table="webhook", kind="webhooks", rest=1024, long=("url", "events"), changing=("url", "events")),
-    Counted(
+    CountedTable(table="policy", kind="audits", rest=256, long=("name", "body")),
+    CountedTable(table="audit", kind="audits", rest=512, long=("name", "labels")),
+    CountedTable(table="audit_item", kind="audits", rest=128, long=("custom_id", "problem"), owner=_of_audit),
+    CountedTable(table="audit_verdict", kind="audits", rest=256, long=("counts",), owner=_of_audit),
+    CountedTable(table="audit_cell", kind="audits", rest=128, long=("rule",), owner=_of_audit),
+    CountedTable(table="webhook", kind="webhooks", rest=1024, long=("url", "events"), changing=("url", "events")),
+    CountedTable(
         table="delivery",
         kind="webhooks",
         rest=256,
         owner="(SELECT tenant_id FROM webhook WHERE id = {row}.webhook_id)",
     ),
-    Counted(
+    CountedTable(
         table="delivery_try",
         kind="webhooks",
         rest=128,
         long=("address", "error", "answer"),
         owner=_of_try,
     ),
-    Counted(table="project", kind="projects", rest=512, long=("name", "settings"), changing=("name", "settings")),
+    CountedTable(table="project", kind="projects", rest=512, long=("name", "settings"), changing=("name", "settings")),
 )
 _BYTES: Final = {"sqlite": "length(CAST({row}.{column} AS BLOB))", "postgresql": "octet_length({row}.{column}{text})"}
 
 
-def _size(one: Counted, dialect: str, row: str) -> str:
-    if one.size is not None:
-        return one.size.format(row=row)
-    cast = "" if one.table == "snippet_file" else "::text"
-    lengths = [_BYTES[dialect].format(row=row, column=column, text=cast) for column in one.long]
-    return " + ".join([str(one.rest), *(f"coalesce({length}, 0)" for length in lengths)])
+def _size(counted: CountedTable, dialect: str, row: str) -> str:
+    if counted.size is not None:
+        return counted.size.format(row=row)
+    cast = "" if counted.table == "snippet_file" else "::text"
+    lengths = [_BYTES[dialect].format(row=row, column=column, text=cast) for column in counted.long]
+    return " + ".join([str(counted.rest), *(f"coalesce({length}, 0)" for length in lengths)])
 
 
-def _sqlite(one: Counted) -> list[str]:
+def _sqlite(counted: CountedTable) -> list[str]:
     def trigger(word: str, on: str, row: str, change: str) -> str:
-        owner = one.owner.format(row=row)
+        owner = counted.owner.format(row=row)
         return (
-            f"CREATE TRIGGER stored_{one.table}_{one.kind}_{word} AFTER {on} ON {one.table}\n"
+            f"CREATE TRIGGER stored_{counted.table}_{counted.kind}_{word} AFTER {on} ON {counted.table}\n"
             f"BEGIN INSERT INTO stored_bytes (tenant_id, kind, bytes)\n"
-            f"SELECT {owner}, '{one.kind}', {change} WHERE {change} <> 0; END"
+            f"SELECT {owner}, '{counted.kind}', {change} WHERE {change} <> 0; END"
         )
 
-    new, old = _size(one, "sqlite", "new"), _size(one, "sqlite", "old")
+    new, old = _size(counted, "sqlite", "new"), _size(counted, "sqlite", "old")
     made = [trigger("insert", "INSERT", "new", new), trigger("delete", "DELETE", "old", f"-({old})")]
-    if one.changing:
-        made.append(trigger("update", f"UPDATE OF {', '.join(one.changing)}", "new", f"{new} - ({old})"))
+    if counted.changing:
+        made.append(trigger("update", f"UPDATE OF {', '.join(counted.changing)}", "new", f"{new} - ({old})"))
     return made
 
 
-def _postgresql(one: Counted) -> list[str]:
-    name = f"stored_{one.table}_{one.kind}"
-    update = f" OR UPDATE OF {', '.join(one.changing)}" if one.changing else ""
+def _postgresql(counted: CountedTable) -> list[str]:
+    name = f"stored_{counted.table}_{counted.kind}"
+    update = f" OR UPDATE OF {', '.join(counted.changing)}" if counted.changing else ""
+    events = f"INSERT OR DELETE{update}"
     return [
         f"""CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
@@ -155,19 +156,19 @@ DECLARE
   owner bigint;
 BEGIN
   IF TG_OP <> 'DELETE' THEN
-    change := {_size(one, "postgresql", "new")};
-    owner := {one.owner.format(row="new")};
+    change := {_size(counted, "postgresql", "new")};
+    owner := {counted.owner.format(row="new")};
   END IF;
   IF TG_OP <> 'INSERT' THEN
-    change := change - ({_size(one, "postgresql", "old")});
-    owner := {one.owner.format(row="old")};
+    change := change - ({_size(counted, "postgresql", "old")});
+    owner := {counted.owner.format(row="old")};
   END IF;
   IF change <> 0 THEN
-    INSERT INTO stored_bytes (tenant_id, kind, bytes) VALUES (owner, '{one.kind}', change);
+    INSERT INTO stored_bytes (tenant_id, kind, bytes) VALUES (owner, '{counted.kind}', change);
   END IF;
   RETURN NULL;
 END $body$""",
-        f"CREATE TRIGGER {name} AFTER INSERT OR DELETE{update} ON {one.table} FOR EACH ROW EXECUTE FUNCTION {name}()",
+        f"CREATE TRIGGER {name} AFTER {events} ON {counted.table} FOR EACH ROW EXECUTE FUNCTION {name}()",
     ]
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from backprobe.record import state_flags
 from store.tables.base.record_key import key_columns, record_table
-from store.tables.base.types import blob, f4, f8, flag, i4, i8, json, one_of, text
+from store.tables.base.types import blob, f4, f8, flag, i4, i8, is_one_of, json, text
 
 tensor: Final = record_table(
     "tensor",
@@ -56,7 +56,7 @@ tensor: Final = record_table(
     i8("nonfinite", "Most NaN and infinities seen at once in it and its gradient."),
     flag("grad_ever", "A snapshot saw a gradient."),
     i8("held_bytes", "What the graph behind it held for backward when last looked at."),
-    one_of("grad", ("none", "present", "not-read")),
+    is_one_of("grad", ("none", "present", "not-read")),
     key=("tensor",),
     indices=(("line", "tensor"), ("name",)),
     wide=True,
@@ -96,7 +96,7 @@ small_value: Final = record_table(
     text("dtype", "Of the elements, without torch. in front."),
     json("shape", "Of the elements."),
     blob("elements", "At most 64, little-endian, row-major."),
-    one_of("of", ("value", "grad", "arrived")),
+    is_one_of("of", ("value", "grad", "arrived")),
     key=("tensor", "moment", "of"),
     comment="The elements of a tensor of at most 64, or of its gradient.",
 )
@@ -128,7 +128,7 @@ inplace_event: Final = record_table(
     i4("version_after", "_version after."),
     text("done_by", "statement, optimizer, backward or unknown."),
     i4("optimizer", "Which optimizer; NULL: none.", null=True),
-    one_of("done_by", ("statement", "optimizer", "backward", "unknown")),
+    is_one_of("done_by", ("statement", "optimizer", "backward", "unknown")),
     key=("n",),
     indices=(("tensor",),),
     comment="A change in place: a tensor's _version rose.",
@@ -168,7 +168,12 @@ optimizer_event: Final = record_table(
     f8("norm_type", "Of clip_grad_norm: the order of the norm; NULL: another kind.", null=True),
     f8("total_norm", "Of clip_grad_norm: the norm before; NULL: another kind, or not read.", null=True),
     json("learning_rates", "After it, by group; empty: not read; NULL: of a record of version 1.", null=True),
-    one_of(
+    json(
+        "unchanged",
+        "Of a step: tensors with a gradient whose values it left as they were; NULL: another kind, or not compared.",
+        null=True,
+    ),
+    is_one_of(
         "kind",
         (
             "step",

@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from store.tables.base.metadata import METADATA
-from store.tables.base.types import blob, flag, i2, i4, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.types import blob, flag, i2, i4, identity, is_one_of, json, public_id, refers, text, time
 
 webhook: Final = sa.Table(
     "webhook",
@@ -27,6 +27,7 @@ webhook: Final = sa.Table(
     time("failing_since", "When the first of these was; NULL: the last one succeeded, or there was none.", null=True),
     time("created_at", "When it was made."),
     i4("version", "Rises with every change: the ETag."),
+    text("format", "Of what is posted: event, slack or teams; NULL: event.", null=True),
     comment="An address that wants to hear of events.",
 )
 sa.Index("webhook_of_tenant", webhook.c.tenant_id, webhook.c.id.desc())
@@ -61,7 +62,7 @@ delivery: Final = sa.Table(
     i2("attempts", "Tries so far."),
     time("next_at", "When it is tried next."),
     time("lease_until", "Till then somebody tries it; NULL: nobody does.", null=True),
-    one_of("state", ("pending", "delivered", "dead", "canceled")),
+    is_one_of("state", ("pending", "delivered", "dead", "canceled")),
     sa.UniqueConstraint("outbox_id", "webhook_id"),
     comment="One event on its way to one webhook.",
 )

@@ -55,34 +55,34 @@ def find_failure(settings: StoreSettings) -> BrokerFailure | None:
     asked = celery_settings(settings)
     options: dict[str, Any] = asked["broker_transport_options"]
     if settings.embedded:
-        text = _closed(Path(options["data_folder_out"]))
+        text = _find_closed_folder(Path(options["data_folder_out"]))
         return None if text is None else BrokerFailure(text=text)
     options = options | {name: ANSWER_SECONDS for name in options if name.startswith("socket_")}
     url: str = asked["broker_url"]
     try:
         with Connection(url, connect_timeout=ANSWER_SECONDS, transport_options=options) as connection:
             connection.connect()
-    except Exception as error:  # noqa: BLE001 - every transport raises errors of its own
+    except Exception as error:  # noqa: BLE001 - every transport raises different errors
         return describe_failure(url, error)
     return None
 
 
-def _closed(folder: Path) -> str | None:
-    place = next(one for one in (folder, *folder.parents) if one.exists())
+def _find_closed_folder(folder: Path) -> str | None:
+    place = next(path for path in (folder, *folder.parents) if path.exists())
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return None
     return f"the broker's folder {folder} cannot be written"
 
 
 class BrokerWatch:
-    """Looks at the broker every few seconds, in a thread of its own, and says when it goes and when it is back."""
+    """Probes the broker every few seconds in a separate thread; logs when it becomes unreachable and reachable."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self._looking = threading.Lock()
         self._looked_at: float | None = None
         self._failure: BrokerFailure | None = None
-        self._closed = threading.Event()
+        self._find_closed_folder = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -92,7 +92,7 @@ class BrokerWatch:
 
     def close(self) -> None:
         """Look no more."""
-        self._closed.set()
+        self._find_closed_folder.set()
         if self._thread is not None:
             self._thread.join(ANSWER_SECONDS)
 
@@ -109,6 +109,6 @@ class BrokerWatch:
             return self._failure
 
     def _run(self) -> None:
-        while not self._closed.is_set():
+        while not self._find_closed_folder.is_set():
             self.find_failure()
-            self._closed.wait(LOOK_SECONDS + 0.1)
+            self._find_closed_folder.wait(LOOK_SECONDS + 0.1)

@@ -1,9 +1,9 @@
 """How every process of the service writes its log: one JSON object a line, to stderr.
 
-1. A line holds fields of ours: ids, routes, statuses, times. Never source, arguments, keys or text of a snippet.
+1. A line holds fields of the service: ids, routes, statuses, times. Never source, arguments, keys or text of a snippet.
 2. Whatever it holds, it is one line of printable ASCII: control and direction characters are escapes.
 3. Of an exception it tells the class and where it was raised; its text may be a stranger's. A traceback is part of the
-   record that it belongs to, on the same line; of what nobody caught, in any thread, it is a record of its own.
+   record that it belongs to, on the same line; an uncaught exception, in any thread, gets a separate record.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Lines(logging.StreamHandler[IO[str]]):
 
 
 def _tell_uncaught() -> None:
-    """What nobody catches becomes a record; who has set a hook already keeps it."""
+    """Log exceptions that nothing catches, unless the program has set a hook already."""
 
     def of_main(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         _log.critical("an exception was not caught", exc_info=(kind, error, trace))
@@ -97,14 +97,14 @@ def _tell_uncaught() -> None:
 
 
 def formatter(written: Format = "json") -> logging.Formatter:
-    """Makes a line of a record of the standard library, with what structlog has bound to its thread."""
+    """Make a formatter that writes a record of the standard library, with what structlog has bound to its thread."""
     return ProcessorFormatter(
         foreign_pre_chain=[merge_contextvars, add_log_level, add_logger_name, ExtraAdder(allow=FIELDS)],
         processors=[
             ProcessorFormatter.remove_processors_meta,
             TimeStamper(fmt="iso", utc=True, key="at"),
             _place,
-            _ordered,
+            _order_fields,
             _as_json if written == "json" else _as_text,
         ],
     )
@@ -117,11 +117,11 @@ def _place(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     if isinstance(error, tuple) and error[0] is not None:
         kind, _, trace = cast("tuple[type[BaseException], BaseException, TracebackType | None]", error)
         event["error"] = kind.__name__
-        event["trace"] = [f"{one.filename}:{one.lineno} {one.name}" for one in traceback.extract_tb(trace)]
+        event["trace"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]
     return event
 
 
-def _ordered(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+def _order_fields(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     known = ("at", "level", "logger", "event", *FIELDS)
     first = {name: event[name] for name in known if name in event}
     return {**first, **{name: value for name, value in event.items() if name not in first}}
@@ -133,12 +133,12 @@ def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 def _as_text(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     said: dict[str, Any] = dict(event)
-    head = f"{said.pop('at')} {str(said.pop('level')).upper()} {said.pop('logger')} {_shown(said.pop('event'))}"
+    head = f"{said.pop('at')} {str(said.pop('level')).upper()} {said.pop('logger')} {_escape_value(said.pop('event'))}"
     if trace := said.pop("trace", None):
         said["trace"] = " > ".join(trace)
-    return head + "".join(f" {name}={_shown(value)}" for name, value in said.items())
+    return head + "".join(f" {name}={_escape_value(value)}" for name, value in said.items())
 
 
-def _shown(value: object) -> str:
-    """The value on one line of printable ASCII."""
+def _escape_value(value: object) -> str:
+    """Escape a value to one line of printable ASCII."""
     return json.dumps(str(value), ensure_ascii=True)[1:-1].replace('\\"', '"')

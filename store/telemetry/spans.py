@@ -1,7 +1,7 @@
 """Spans for a collector of OpenTelemetry, by its SDK. Nothing of it is imported or runs unless a URL is named.
 
 1. Nobody waits for the collector: the SDK queues spans, a thread sends them, and what does not fit is dropped.
-2. A span tells names, numbers and ids of ours; no text that came from a request's body or from a snippet.
+2. A span holds names, numbers and ids of the service; no text that came from a request's body or from a snippet.
 3. The ids are those of `store.telemetry.trace`, which go over the queue and into the log whether spans are sent or not.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
-from store.telemetry.trace import Span, begun, below
+from store.telemetry.trace import Span, begin_trace, child_span
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
@@ -47,21 +47,21 @@ class Spans:
         self._sender = None if url is None else _Sender(url, service)
 
     @property
-    def on(self) -> bool:
+    def is_enabled(self) -> bool:
         """Somebody takes spans."""
         return self._sender is not None
 
     def span(self, of: Span | None) -> Span | None:
-        """The span to go on with: the caller's, or the first of a trace of our own where spans are taken."""
-        return begun() if of is None and self.on else of
+        """Return the span to go on with: the caller's, or the first of a new trace if spans are collected."""
+        return begin_trace() if of is None and self.is_enabled else of
 
     @contextmanager
-    def within(self, of: Span | None, name: str) -> Generator[None]:
-        """A step of ours below a span; one that raises is told as failed."""
-        if of is None or not self.on:
+    def record_span(self, of: Span | None, name: str) -> Generator[None]:
+        """Record a step as a child span of `of`; if the step raises, the span is marked as failed."""
+        if of is None or not self.is_enabled:
             yield
             return
-        own, at, failed = below(of), time.time_ns(), True
+        own, at, failed = child_span(of), time.time_ns(), True
         try:
             yield
             failed = False
@@ -78,7 +78,7 @@ class Spans:
         failed: bool = False,
         **told: str | int,
     ) -> None:
-        """A span that ends now.
+        """Add a span that ends now.
 
         Args:
             span: None, or one that its caller does not record: nothing is sent.

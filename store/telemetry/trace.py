@@ -38,8 +38,8 @@ class Span:
         return {"trace_id": self.trace_id, "span_id": self.span_id, "parent_id": self.parent_id}
 
 
-def continued(traceparent: str | None) -> Span | None:
-    """A span of ours below the caller's; None: there is no trace, or what was sent is none and is ignored."""
+def continue_span(traceparent: str | None) -> Span | None:
+    """Build a child span of the caller's span; None: the header is missing or malformed, and is ignored."""
     found = _SHAPE.fullmatch(traceparent or "")
     if found is None:
         return None
@@ -50,11 +50,11 @@ def continued(traceparent: str | None) -> Span | None:
     return Span(trace_id=trace_id, span_id=secrets.token_hex(8), parent_id=parent_id, sampled=sampled)
 
 
-def begun() -> Span:
-    """The first span of a trace of our own."""
+def begin_trace() -> Span:
+    """Begin a new trace; return its first span."""
     return Span(trace_id=secrets.token_hex(16), span_id=secrets.token_hex(8), parent_id="", sampled=True)
 
 
-def below(span: Span) -> Span:
-    """A span of ours below another of ours."""
+def child_span(span: Span) -> Span:
+    """Build a child of a span of this service."""
     return Span(trace_id=span.trace_id, span_id=secrets.token_hex(8), parent_id=span.span_id, sampled=span.sampled)

@@ -40,13 +40,13 @@ def of_type(info, most=2**63 - 1):
     """A strategy for a msgspec type, small in size and hostile in content."""
     match info:
         case msgspec.inspect.UnionType():
-            return st.one_of([of_type(one, most) for one in info.types])
+            return st.one_of([of_type(kind, most) for kind in info.types])
         case msgspec.inspect.NoneType():
             return st.none()
         case msgspec.inspect.BoolType():
             return st.booleans()
         case msgspec.inspect.IntType():
-            low = -most if info.ge is None or info.ge < 0 else info.ge
+            low = -most if info.ge is None else max(-most, info.ge)
             high = most if info.le is None else min(most, info.le)
             return st.integers(low, high) | st.integers(max(low, -9), 9)
         case msgspec.inspect.FloatType():
@@ -87,9 +87,9 @@ def records(draw):
         for n in range(counts[table]):
             given = {}
             for field, target in references.items():
-                known = [getattr(one, r.KEYS[target][0]) for one in built.get(target, ())]
+                known = [getattr(row_, r.KEYS[target][0]) for row_ in built.get(target, ())]
                 if target == table:
-                    known = [one[0] for one in rows]
+                    known = [row[0] for row in rows]
                 optional = any(f.name == field and not f.required for f in msgspec.structs.fields(row))
                 if not known and not optional and not may_be_none(row, field):
                     break
@@ -110,9 +110,9 @@ def records(draw):
                     }
                 if "thread" in references:
                     given["thread"] = st.just(0)
-                one = draw(struct(row, lambda field, table=table: most_of(table, field), **given))
-                rows[tuple(getattr(one, name) for name in key)] = one
-        built[table] = tuple(rows[one] for one in sorted(rows))
+                drawn = draw(struct(row, lambda field, table=table: most_of(table, field), **given))
+                rows[tuple(getattr(drawn, name) for name in key)] = drawn
+        built[table] = tuple(rows[row] for row in sorted(rows))
     end = draw(st.none() | struct(r.End))
     return r.Record(
         header=draw(
@@ -124,7 +124,7 @@ def records(draw):
 
 
 def may_be_none(row, field) -> bool:
-    kind = next(msgspec.inspect.type_info(one.type) for one in msgspec.structs.fields(row) if one.name == field)
+    kind = next(msgspec.inspect.type_info(entry.type) for entry in msgspec.structs.fields(row) if entry.name == field)
     return isinstance(kind, msgspec.inspect.UnionType)
 
 
@@ -151,8 +151,8 @@ def canonical(value):
 def same():
     """`same(a, b)`: the records are equal; else which tables differ."""
 
-    def compare(one, other):
-        names = one.__struct_fields__
-        return [n for n in names if canonical(getattr(one, n)) != canonical(getattr(other, n))]
+    def compare(first, other):
+        names = first.__struct_fields__
+        return [n for n in names if canonical(getattr(first, n)) != canonical(getattr(other, n))]
 
     return compare

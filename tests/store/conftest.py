@@ -49,21 +49,21 @@ def claim(database):
 def change(database):
     """`change(run, priority=3)`: write columns of a run past the store, as nobody but a test may."""
 
-    def written(run, **columns):
+    def write_snippet(run, **columns):
         from store import tables
 
         with database.begin() as transaction:
             which = tables.run.c.public_id == (getattr(run, "public_id", None) or run.id)
             transaction.execute(sa.update(tables.run).where(which).values(**columns))
 
-    return written
+    return write_snippet
 
 
 @pytest.fixture
-def ended(database, submit, claim, a_record):
-    """`ended(record)`: a run that succeeded with this record."""
+def ended_run(database, submit, claim, a_record):
+    """`ended_run(record)`: a run that succeeded with this record."""
 
-    def one(record=None, judgement=None, whys=None, ending=None, **submission):
+    def end_run(record=None, judgement=None, whys=None, ending=None, **submission):
         submit(**submission)
         held = claim()
         good = completion.Ending(status="succeeded", exit_code=0)
@@ -71,4 +71,4 @@ def ended(database, submit, claim, a_record):
         with database.read() as reading:
             return lifecycle.get(reading, held.public_id)
 
-    return one
+    return end_run

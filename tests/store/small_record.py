@@ -43,7 +43,7 @@ def a_record() -> r.Record:
     ]
     moments = [r.Moment(moment=n, kind="after-statement", time_ns=n, site=n) for n in range(3)]
     moments += [
-        r.Moment(moment=3, kind="before-backward", time_ns=3, site=3),
+        r.Moment(moment=3, kind="before-backward", time_ns=3, site=3, stack=0),
         r.Moment(moment=4, kind="after-backward", time_ns=4, site=3),
         r.Moment(moment=5, kind="end", time_ns=5),
     ]
@@ -58,6 +58,7 @@ def a_record() -> r.Record:
         end=r.End(ending="ended", exit_code=0, duration_ns=9),
         sources=(r.Source(source=0, path="train.py", sha256=sha256(SOURCE.encode()).hexdigest(), text=SOURCE),),
         sites=tuple(sites),
+        stacks=(r.CallStack(stack=0, site=2),),
         threads=(r.Thread(thread=0, name="MainThread", main=True),),
         moments=tuple(moments),
         tensors=tuple(made),

@@ -6,7 +6,7 @@ from store.access.backlog import SURE_SECONDS, Backlog, Overfull
 def test_runs_wait_up_to_the_bound_and_again_when_some_were_claimed(database, submit, claim, clock):
     backlog = Backlog(most=3, clock=clock)
 
-    def taken(queue="cpu", runs=1):
+    def list_queued(queue="cpu", runs=1):
         with database.read() as reading:
             try:
                 backlog.demand(reading, queue, runs)
@@ -15,18 +15,18 @@ def test_runs_wait_up_to_the_bound_and_again_when_some_were_claimed(database, su
         return "taken"
 
     for _ in range(3):
-        assert taken() == "taken"
+        assert list_queued() == "taken"
         submit()
     refused = "3 runs wait in the queue cpu, 3 may"
-    assert taken() == refused
-    assert taken("gpu", runs=3) == "taken"
-    assert taken("gpu", runs=4) == "3 runs wait in the queue gpu, 3 may"
+    assert list_queued() == refused
+    assert list_queued("gpu", runs=3) == "taken"
+    assert list_queued("gpu", runs=4) == "3 runs wait in the queue gpu, 3 may"
     claim()
-    assert taken() == refused  # counted less than a second ago
+    assert list_queued() == refused  # counted less than a second ago
     clock.now += SURE_SECONDS
-    assert taken(runs=2) == "2 runs wait in the queue cpu, 3 may"
-    assert taken() == "taken"
-    assert taken() == refused  # what this process took is there, though it is not committed yet
+    assert list_queued(runs=2) == "2 runs wait in the queue cpu, 3 may"
+    assert list_queued() == "taken"
+    assert list_queued() == refused  # what this process took is there, though it is not committed yet
 
 
 def test_a_tenant_leaves_a_quarter_of_the_queue_to_the_others(database, submit, clock):
@@ -36,7 +36,7 @@ def test_a_tenant_leaves_a_quarter_of_the_queue_to_the_others(database, submit, 
     with database.begin() as transaction:
         other = tenants.create(transaction, "tnt_of_the_other")
 
-    def taken(tenant, runs=1):
+    def read_taken(tenant, runs=1):
         with database.read() as reading:
             try:
                 backlog.demand(reading, "cpu", runs, tenant_id=tenant)
@@ -45,13 +45,13 @@ def test_a_tenant_leaves_a_quarter_of_the_queue_to_the_others(database, submit, 
         return "taken"
 
     for _ in range(3):
-        assert taken(1) == "taken"
+        assert read_taken(1) == "taken"
         submit()
     clock.now += SURE_SECONDS
-    assert taken(1) == "3 runs of one tenant wait in the queue cpu, 3 may"
-    assert taken(other) == "taken"
-    assert taken(other) == "4 runs wait in the queue cpu, 4 may"
-    assert taken(None) == "4 runs wait in the queue cpu, 4 may"
+    assert read_taken(1) == "3 runs of one tenant wait in the queue cpu, 3 may"
+    assert read_taken(other) == "taken"
+    assert read_taken(other) == "4 runs wait in the queue cpu, 4 may"
+    assert read_taken(None) == "4 runs wait in the queue cpu, 4 may"
 
 
 def test_what_was_allowed_and_is_not_committed_yet_is_counted(database, submit, clock):

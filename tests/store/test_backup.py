@@ -43,7 +43,7 @@ def url(database):
 
 
 @pytest.fixture
-def other(empty_url, tmp_path):
+def other_folder(empty_url, tmp_path):
     (tmp_path / "other").mkdir(exist_ok=True)
     return empty_url
 
@@ -58,7 +58,7 @@ def everything(url):
         }
         found["revision"] = reading.exec_driver_sql("select * from alembic_version").all()
         if not database.sqlite:
-            found["partitions"] = partitions.attached(reading)
+            found["partitions"] = partitions.list_attached_months(reading)
             found["places"] = reading.exec_driver_sql("select part, tableoid::regclass::text from tensor").all()
         found["view"] = sorted(map(repr, reading.exec_driver_sql("select * from snapshot").all()))
     database.close()
@@ -66,54 +66,54 @@ def everything(url):
 
 
 def test_what_is_restored_is_what_was_there_row_by_row(
-    database, url, other, tmp_path, ended, submit, a_judgement, some_whys
+    database, url, other_folder, tmp_path, ended_run, submit, a_judgement, some_whys
 ):
-    ended(judgement=a_judgement, whys=some_whys)
+    ended_run(judgement=a_judgement, whys=some_whys)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ids.time, "time_ns", lambda: JANUARY_2026 * 10**9)
-        ended()
+        ended_run()
     submit(files={"train.py": "x = '\0\u20ac'\n"})
     before, file, said = everything(url), tmp_path / "all.backup", []
     size = backup(url, file, said.append)
     assert (size, stat.S_IMODE(file.stat().st_mode)) == (file.stat().st_size, 0o600)
     assert said[-1] == 1.0
-    assert restore(other, file) == migrations.head()
-    assert everything(other) == before == everything(url)
+    assert restore(other_folder, file) == migrations.head()
+    assert everything(other_folder) == before == everything(url)
     assert sum(map(len, before.values())) > 50
     assert database.sqlite or {name for _, name in before["places"]} >= {"tensor_2026_01"}
-    restored = Database(other)
+    restored = Database(other_folder)
     with restored.begin() as transaction, pytest.raises(DBAPIError):
         transaction.execute(sa.text("update run set status = 'lost' where status = 'succeeded'"))
     restored.close()
     with pytest.raises(CannotBackUp, match=r"has .* tables already; restore into an empty database"):
-        restore(other, file)
+        restore(other_folder, file)
     with pytest.raises(CannotBackUp, match="exists; name a file that does not"):
         backup(url, file)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_what_is_no_backup_or_a_newer_one_is_refused(database, url, other, tmp_path):
+def test_what_is_no_backup_or_a_newer_one_is_refused(database, url, other_folder, tmp_path):
     file = tmp_path / "file"
     file.write_bytes(b"hello")
     with pytest.raises(CannotBackUp, match="neither a SQLite file nor an archive of pg_dump"):
-        restore(other, file)
+        restore(other_folder, file)
     file.write_bytes(b"PGDMP" if database.sqlite else b"SQLite format 3\0")
     with pytest.raises(CannotBackUp, match="BACKPROBE_DATABASE_URL says which"):
-        restore(other, file)
+        restore(other_folder, file)
     file.write_bytes(b"SQLite format 3\0" + b"x" * 8000 if database.sqlite else b"PGDMP" + b"x" * 8000)
     with pytest.raises(CannotBackUp, match=r"damaged|cannot be copied|pg_restore failed"):
-        restore(other, file)
+        restore(other_folder, file)
     with database.begin() as transaction:
         transaction.execute(sa.text("update alembic_version set version_num = '9999'"))
     try:
         newer = tmp_path / "newer"
         backup(url, newer)
         with pytest.raises(migrations.UnknownRevision, match="Upgrade Backprobe"):
-            restore(other, newer)
+            restore(other_folder, newer)
     finally:
         with database.begin() as transaction:
             transaction.execute(sa.text(f"update alembic_version set version_num = '{migrations.head()}'"))
-    restored = Database(other)
+    restored = Database(other_folder)
     with restored.read() as reading:
         assert sa.inspect(reading).get_table_names() == []
     restored.close()
@@ -157,14 +157,14 @@ def test_the_commands_say_what_they_did_and_refuse_in_one_line(command, tmp_path
     assert (code, "bytes before" in out) == (0, True)
 
 
-def test_backup_and_restore_say_that_the_secret_is_not_in_the_file(command, other, tmp_path, monkeypatch):
+def test_backup_and_restore_say_that_the_secret_is_not_in_the_file(command, other_folder, tmp_path, monkeypatch):
     file = str(tmp_path / "b.backup")
     assert f"keep a copy of {tmp_path / 'secret'} too" in command("backup", file)[2]
-    monkeypatch.setenv("BACKPROBE_DATABASE_URL", other)
+    monkeypatch.setenv("BACKPROBE_DATABASE_URL", other_folder)
     code, _, err = command("restore", file)
     assert code == 0, err
     assert f"The server's secret is not in a backup: before the service starts, {tmp_path / 'secret'} must be" in err
-    monkeypatch.setenv("BACKPROBE_SECRET", "s" * 32)
+    monkeypatch.setenv("BACKPROBE_SECRET", "0123456789abcdef" * 2)
     assert "keep a copy of BACKPROBE_SECRET too" in command("backup", f"{file}.2")[2]
 
 

@@ -58,18 +58,18 @@ def snapshot_columns(draw):
     return columns
 
 
-def named(rows):
+def name_columns(rows):
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
-def equal(one, other):
-    return set(one) == set(other) and all(one[name].tobytes() == other[name].tobytes() for name in one)
+def equal(first, other):
+    return set(first) == set(other) and all(first[name].tobytes() == other[name].tobytes() for name in first)
 
 
 @settings(max_examples=60, deadline=None)
 @given(columns=snapshot_columns())
 def test_chunk_rows_hold_every_column_bit_by_bit(columns):
-    rows = named(chunk_rows(columns))
+    rows = name_columns(chunk_rows(columns))
     assert equal(columns, columns_of(rows))
     assert all(1 <= row["n"] <= CHUNK for row in rows)
 
@@ -80,7 +80,7 @@ def test_any_split_merges_to_the_whole(columns, data):
     n = len(columns["tensor"])
     cuts = sorted(set(data.draw(st.lists(st.integers(1, n), max_size=6))) | {0, n})
     pieces = [{name: column[a:b] for name, column in columns.items()} for a, b in pairwise(cuts)]
-    rows = [row for piece in pieces for row in named(chunk_rows(piece))]
+    rows = [row for piece in pieces for row in name_columns(chunk_rows(piece))]
     assert equal(columns, columns_of(rows))
     assert merge(rows) == chunk_rows(columns)
 
@@ -88,7 +88,7 @@ def test_any_split_merges_to_the_whole(columns, data):
 def test_a_chunk_holds_480_snapshots_and_the_481st_begins_another():
     n = CHUNK + 1
     columns = {"tensor": np.zeros(n, "<i4"), "moment": np.arange(n, dtype="<i4")}
-    assert [row["n"] for row in named(chunk_rows(columns))] == [CHUNK, 1]
+    assert [row["n"] for row in name_columns(chunk_rows(columns))] == [CHUNK, 1]
     with pytest.raises(ValueError, match="2 chunk rows"):
         chunk_row(columns)
     assert chunk_rows({name: column[:0] for name, column in columns.items()}) == []
@@ -109,7 +109,7 @@ def test_the_summary_says_what_the_columns_hold():
         "grad_nan": np.array([0, 4] + [0] * 18, "<i8"),
         "value_inf": np.full(20, 2**62, "<i8"),
     }
-    row = named(chunk_rows(columns))[0]
+    row = name_columns(chunk_rows(columns))[0]
     assert (row["first_moment"], row["last_moment"], row["n"], row["moment_step"]) == (0, 38, 20, 2)
     assert (row["flags_and"], row["flags_or"]) == (1, 3)
     assert (row["grad_norm_min"], row["grad_norm_max"]) == (0.0, 17.0)  # NaN would head every top list

@@ -29,7 +29,7 @@ def written_before(database, seconds):
             transaction.execute(sa.update(table).values({name: Moved(table.c[name], -seconds) for name in names}))
 
 
-def left(database, column):
+def seconds_left(database, column):
     """Seconds from now on."""
     with database.read() as reading:
         (at,) = reading.execute(sa.select(column)).scalars().all()
@@ -52,11 +52,11 @@ def test_a_lease_holds_as_long_as_it_would_have(database, set_by):
     assert lifecycle.claim(database, "w1", lease_seconds=600) is not None
     written_before(database, set_by)
     if set_by > 0:
-        assert left(database, run.c.lease_until) < 0
+        assert seconds_left(database, run.c.lease_until) < 0
     else:
-        assert left(database, run.c.lease_until) > HOUR
+        assert seconds_left(database, run.c.lease_until) > HOUR
     assert move_times(database, set_by) == 1
-    assert 300 < left(database, run.c.lease_until) <= 600
+    assert 300 < seconds_left(database, run.c.lease_until) <= 600
     assert lifecycle.expire_leases(database).requeued == ()
 
 
@@ -65,17 +65,17 @@ def test_what_was_written_since_is_left_alone(database, set_by):
     submit(database)
     assert lifecycle.claim(database, "w1", lease_seconds=600) is not None
     assert move_times(database, set_by) == 0
-    assert 300 < left(database, run.c.lease_until) <= 600
+    assert 300 < seconds_left(database, run.c.lease_until) <= 600
 
 
 def test_a_run_that_waits_is_not_lost_by_a_day_that_did_not_pass(database):
     submit(database)
     written_before(database, 30 * HOUR)
-    assert left(database, run.c.queue_deadline) < 0
+    assert seconds_left(database, run.c.queue_deadline) < 0
     assert move_times(database, 30 * HOUR) == 1
     assert lifecycle.expire_queued(database) == ()
-    assert left(database, run.c.queue_deadline) > 23 * HOUR
-    assert -600 < left(database, run.c.queued_at) <= 0
+    assert seconds_left(database, run.c.queue_deadline) > 23 * HOUR
+    assert -600 < seconds_left(database, run.c.queued_at) <= 0
 
 
 @pytest.mark.parametrize("set_by", [HOUR, -HOUR])
@@ -85,7 +85,7 @@ def test_a_worker_that_beats_is_no_silent_one(database, set_by):
         workers.beat(transaction, node)
     written_before(database, set_by)
     move_times(database, set_by)
-    assert -60 < left(database, worker_node.c.heartbeat_at) <= 1
+    assert -60 < seconds_left(database, worker_node.c.heartbeat_at) <= 1
     with database.begin() as transaction:
         assert workers.drop_silent(transaction) == []
 

@@ -1,4 +1,4 @@
-"""Series and heatmaps as they are told: what was not captured is None, NaN is a word, peaks are never lost."""
+"""Series and heatmaps as they are returned: what was not captured is None, NaN is a word, peaks are never lost."""
 
 import math
 
@@ -17,7 +17,7 @@ NORMS = [0.5, math.nan, 3.0, math.inf, 0.25, 0.125, 7.0, 1.0, 0.0, 2.0]
 
 
 @pytest.fixture
-def kept(ended, a_record):
+def stored_run(ended_run, a_record):
     """Tensor 1 with a gradient after each of ten steps' backward calls, tensor 0 without any, 2 seen once."""
     moments, snapshots = [], [snapshot(0, 0, value=r.Statistics(norm=1.0, min=-2.0, max=1.0, counted=3, nan=0))]
     for step, norm in enumerate(NORMS):
@@ -36,16 +36,16 @@ def kept(ended, a_record):
         a_record, moments=(*moments, end), snapshots=tuple(snapshots), small_values=(), leaf_grads=(), retentions=(),
         inplace_events=(),
     )  # fmt: skip
-    return ended(changed)
+    return ended_run(changed)
 
 
 @pytest.fixture
-def ask(database, kept):
-    def one(question, *args, **more):
+def ask(database, stored_run):
+    def ask_query(question, *args, **more):
         with database.read() as reading:
-            return question(reading, kept, *args, **more)
+            return question(reading, stored_run, *args, **more)
 
-    return one
+    return ask_query
 
 
 def test_a_series_is_told_with_its_steps_and_words_for_what_is_no_number(ask):
@@ -123,8 +123,45 @@ def test_a_run_without_a_record_has_no_curve(database, submit, look):
     with database.read() as reading:
         assert queries.curve(reading, run, 0, ["grad_norm"]).columns == {"grad_norm": []}
         assert queries.heat(reading, run, "grad_norm").rows == []
-        assert queries.held(reading, run) == ()
+        assert queries.load_held_graphs(reading, run) == ()
         assert queries.nodes(reading, run).items == ()
         assert queries.node(reading, run, 0) is None
         assert queries.passes(reading, run, 0).items == ()
-        assert queries.chosen(reading, run, "moments").items == ()
+        assert queries.select_rows(reading, run, "moments").items == ()
+
+
+def test_curves_over_steps_are_peaks_and_lose_no_nan(ended_run, a_record, database):
+    losses = [4.0, math.nan, 2.0, None, 1.0]
+    steps = tuple(
+        r.Step(step=n + 3, sampled=n < 2, loss=loss, grad_norm=math.inf if n == 4 else float(n))
+        for n, loss in enumerate(losses)
+    )
+    run = ended_run(msgspec.structs.replace(a_record, steps=steps))
+    with database.read() as reading:
+        every = queries.step_curves(reading, run)
+        peaks = queries.as_json(queries.step_curves(reading, run, points=2))
+        part = queries.as_json(queries.step_curves(reading, run, first_step=6, last_step=9))
+        rows = queries.as_json(queries.step_rows(reading, run, first_step=4, limit=2))
+    assert (every.steps, every.count, every.exact) == ([3, 4, 5, 6, 7], 5, True)
+    assert peaks == {
+        "steps": [3, 6], "loss": ["NaN", 1.0], "grad_norm": [2.0, "Infinity"], "learning_rate": [None, None], "count": 5, "exact": False,
+    }  # fmt: skip
+    assert part["loss"] == [None, 1.0]
+    assert [(row["step"], row["loss"], row["sampled"]) for row in rows] == [(4, "NaN", True), (5, 2.0, False)]
+
+
+def test_curves_of_steps_that_are_far_apart_are_exact_while_they_are_few(ended_run, a_record, database):
+    steps = tuple(r.Step(step=1000 * n, sampled=True, loss=float(n)) for n in range(5))
+    run = ended_run(msgspec.structs.replace(a_record, steps=steps))
+    with database.read() as reading:
+        every = queries.step_curves(reading, run, points=5)
+        peaks = queries.step_curves(reading, run, points=3)
+        none = queries.step_curves(reading, run, first_step=1, last_step=999, points=3)
+    assert (every.steps, every.loss, every.count, every.exact) == (
+        [0, 1000, 2000, 3000, 4000],
+        [0, 1, 2, 3, 4],
+        5,
+        True,
+    )
+    assert (peaks.steps, peaks.loss, peaks.count, peaks.exact) == ([0, 2000, 3000], [1, 2, 4], 5, False)
+    assert (none.steps, none.count, none.exact) == ([], 0, True)

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from store.webhooks.destination import Allowed, Refused, resolved
+from store.webhooks.destination import Allowed, DestinationRefused, resolve_host
 
 NONE = Allowed()
 WIDE = Allowed.from_environment({"BACKPROBE_WEBHOOK_PORTS": "1-65535"})
@@ -58,7 +58,7 @@ def test_a_url_is_taken_apart(url, host, port, path, authority):
     ],
 )
 def test_what_is_no_plain_https_url_of_a_host_is_refused(url):
-    with pytest.raises(Refused):
+    with pytest.raises(DestinationRefused):
         WIDE.target(url)
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_plain_https_url_of_a_host_is_refused(url):
     ],
 )  # fmt: skip
 def test_an_address_in_any_other_form_than_four_decimal_numbers_is_refused(host):
-    with pytest.raises(Refused, match="four decimal numbers"):
+    with pytest.raises(DestinationRefused, match="four decimal numbers"):
         NONE.target(f"https://{host}/")
 
 
@@ -87,10 +87,10 @@ def test_an_address_in_any_other_form_than_four_decimal_numbers_is_refused(host)
 )  # fmt: skip
 def test_what_is_not_global_unicast_is_refused_as_a_literal_and_as_an_answer(address):
     literal = f"[{address}]" if ":" in address else address
-    with pytest.raises(Refused, match="address"):
+    with pytest.raises(DestinationRefused, match="address"):
         NONE.target(f"https://{literal}/")
     named = NONE.target("https://receiver.example/")
-    with pytest.raises(Refused, match="address") as error:
+    with pytest.raises(DestinationRefused, match="address") as error:
         NONE.addresses(named, lambda *_: [address])
     assert str(error.value) == "its name leads to an address that is not allowed"
     assert str(ipaddress.ip_address(address)) in error.value.seen
@@ -112,7 +112,7 @@ def test_of_several_answers_those_that_are_allowed_are_kept_in_order():
         return ["10.0.0.1", "2606:4700::1111", "fe80::1%eth0", "8.8.8.8", "nonsense"]
 
     found = NONE.addresses(WIDE.target("https://receiver.example:8443/"), resolve)
-    assert [str(one) for one in found] == ["2606:4700::1111", "8.8.8.8"]
+    assert [str(address) for address in found] == ["2606:4700::1111", "8.8.8.8"]
     assert asked == [("receiver.example", 8443)]
 
 
@@ -125,11 +125,11 @@ def test_what_the_operator_allows_passes_also_over_http_and_nothing_else_does():
     LOOPBACK.target("http://127.0.0.1/")
     LOOPBACK.target("https://[::1]/")
     named = LOOPBACK.target("http://receiver.example/")
-    assert [str(one) for one in LOOPBACK.addresses(named, lambda *_: ["8.8.8.8", "127.0.0.1"])] == ["127.0.0.1"]
+    assert [str(address) for address in LOOPBACK.addresses(named, lambda *_: ["8.8.8.8", "127.0.0.1"])] == ["127.0.0.1"]
     for url in ("https://10.0.0.1/", "http://8.8.8.8/", "https://[::ffff:127.0.0.1]/", "https://2130706433/"):
-        with pytest.raises(Refused):
+        with pytest.raises(DestinationRefused):
             LOOPBACK.target(url)
-    with pytest.raises(Refused, match="https") as error:
+    with pytest.raises(DestinationRefused, match="https") as error:
         LOOPBACK.addresses(named, lambda *_: ["8.8.8.8"])
     assert ("8.8.8.8" in str(error.value), "8.8.8.8" in error.value.seen) == (False, True)
 
@@ -149,7 +149,7 @@ def test_only_the_operator_s_ports_are_taken(allowed, scheme, taken, refused):
     for port in taken:
         assert allowed.target(f"{scheme}://receiver.example:{port}/").port == port
     for port in refused:
-        with pytest.raises(Refused, match=f"port {port} is not allowed"):
+        with pytest.raises(DestinationRefused, match=f"port {port} is not allowed"):
             allowed.target(f"{scheme}://receiver.example:{port}/")
 
 
@@ -164,7 +164,7 @@ def test_what_is_no_network_is_refused_with_the_setting_s_name():
 
 
 def test_the_machine_s_own_names_are_resolved():
-    found = resolved("localhost", 443)
+    found = resolve_host("localhost", 443)
     assert found
-    assert all(ipaddress.ip_address(one).is_loopback for one in found)
+    assert all(ipaddress.ip_address(address).is_loopback for address in found)
     assert len(set(found)) == len(found)

@@ -28,8 +28,8 @@ def loaded(database, run):
         return storage.load(reading, run.key)
 
 
-def test_what_comes_back_from_a_file_is_the_record_that_went_out(database, ended, a_record, same, tmp_path):
-    run, file = ended(), tmp_path / "one.bp"
+def test_what_comes_back_from_a_file_is_the_record_that_went_out(database, ended_run, a_record, same, tmp_path):
+    run, file = ended_run(), tmp_path / "one.bp"
     record = record_of(database, run.id)
     assert write_file(record, file) == file.stat().st_size
     again = upload(database, read_file(file), None)
@@ -52,9 +52,9 @@ def test_parquet_holds_every_row_of_every_table(any_record, tmp_path_factory):
         for table, row in r.TABLES.items():
             read = pq.read_table(folder / f"{table}.parquet").to_pylist()
             assert len(read) == len(getattr(record, table))
-            for one, kept in zip(getattr(record, table), read, strict=True):
+            for saved, kept in zip(getattr(record, table), read, strict=True):
                 for field in msgspec.structs.fields(row):
-                    value = getattr(one, field.name)
+                    value = getattr(saved, field.name)
                     if isinstance(value, r.Statistics):
                         stem = "grad" if field.name == "grad_stats" else field.name
                         assert (kept[f"{stem}_nan"], kept[f"{stem}_kind"]) == (value.nan, value.kind)
@@ -137,11 +137,11 @@ def test_how_it_ended_is_what_the_record_says(a_record):
 
 
 def test_the_commands_carry_a_run_from_one_place_to_another(
-    database, database_url, ended, tmp_path, monkeypatch, capsys
+    database, database_url, ended_run, tmp_path, monkeypatch, capsys
 ):
     if not database.sqlite:
         monkeypatch.setenv("BACKPROBE_DATABASE_URL", database_url)
-    run = ended()
+    run = ended_run()
 
     def command(*words):
         parser = argparse.ArgumentParser()

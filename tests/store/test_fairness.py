@@ -15,7 +15,7 @@ MINUTE = timedelta(minutes=1)
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
 
-def at(moment: datetime) -> str:
+def to_text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
@@ -23,7 +23,7 @@ def at(moment: datetime) -> str:
 def tenant(database):
     """`tenant("b", weight=3)`: the numbers of a tenant and of its project, as `Submission` takes them."""
 
-    def made(name, **facts):
+    def make_tenant(name, **facts):
         wide = {"max_queued": 999, "max_running": 999, "weight": 1, "max_record_bytes": 1 << 30, "keep_days": 30}
         with database.begin() as transaction:
             row = sa.insert(tables.tenant).values(
@@ -36,7 +36,7 @@ def tenant(database):
             project = transaction.execute(row.returning(tables.project.c.id)).scalar_one()
         return {"tenant_id": number, "project_id": project}
 
-    return made
+    return make_tenant
 
 
 @pytest.fixture
@@ -44,17 +44,17 @@ def serve(database, claim, change):
     """`serve(n)`: one worker takes and ends n runs, one a minute; whose they were."""
     clock = [BEGIN]
 
-    def ended(times):
+    def end_runs(times):
         served = []
         for _ in range(times):
             held = claim()
             clock[0] += MINUTE
-            change(held, claimed_at=at(clock[0]))
+            change(held, claimed_at=to_text(clock[0]))
             assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), None, None)
             served.append(held.tenant_id)
         return served
 
-    return ended
+    return end_runs
 
 
 def test_runs_in_hand_are_shared_by_weight(submit, claim, tenant):
@@ -111,11 +111,11 @@ def test_a_step_of_priority_is_a_minute_of_waiting(submit, database, priority):
 
 def test_the_last_priority_is_served_however_much_of_the_first_keeps_coming(submit, claim, change):
     patient = submit(priority=9)
-    change(patient, rank_at=at(BEGIN + 9 * MINUTE))
+    change(patient, rank_at=to_text(BEGIN + 9 * MINUTE))
     served = []
     for minute in range(12):  # a worker that ends one a minute, and one of the first priority that comes each minute
         urgent = submit(priority=0)
-        change(urgent, rank_at=at(BEGIN + minute * MINUTE + timedelta(seconds=1)))
+        change(urgent, rank_at=to_text(BEGIN + minute * MINUTE + timedelta(seconds=1)))
         served.append(claim().public_id)
     assert served.index(patient.id) == 9
 

@@ -36,7 +36,7 @@ def test_a_run_whose_lease_ran_out_is_taken_again_by_another_attempt(expired, da
     assert fresh.attempt == 2
     with database.read() as reading:
         attempts = queries.attempts(reading, look(fresh))
-    assert [(one.worker, one.outcome) for one in attempts] == [("w1", "worker-lost"), ("w2", None)]
+    assert [(attempt.worker, attempt.outcome) for attempt in attempts] == [("w1", "worker-lost"), ("w2", None)]
 
 
 ACTS = {

@@ -46,19 +46,19 @@ def with_blocks(record, blocks=BLOCKS):
 
 
 @pytest.fixture
-def run(ended, a_record, a_judgement):
+def run(ended_run, a_record, a_judgement):
     record = with_blocks(a_record)
     r.check(record)
-    return ended(record, judgement=a_judgement)
+    return ended_run(record, judgement=a_judgement)
 
 
 @pytest.fixture
 def view(database, run):
-    def seen(**asked):
+    def view_graph(**asked):
         with database.read() as reading:
             return queries.graph_view(reading, run, GraphAsked(**asked))
 
-    return seen
+    return view_graph
 
 
 def ids(found):
@@ -68,7 +68,7 @@ def ids(found):
 def test_as_much_is_open_as_fits(view):
     whole = view()
     assert (whole.root, whole.call, whole.depth, whole.most_depth, whole.hidden) == ("call:0", 1, 3, 3, {})
-    assert whole.nodes == 2 + BLOCKS * (NODES + 1) == len(ids(whole)) - 1  # x needs no gradient: no node of its own
+    assert whole.nodes == 2 + BLOCKS * (NODES + 1) == len(ids(whole)) - 1  # x needs no gradient: no node for it
     assert view(most=16).depth == 2
     assert ids(view(most=9, repeats=False)) == ["n0", "t1", "c1", "c3", "c5", "t0"]
     assert ids(view(most=3)) == ["n0", "t1", "c0", "t0"]
@@ -76,9 +76,15 @@ def test_as_much_is_open_as_fits(view):
 
 def test_a_closed_call_tells_what_is_in_it(view):
     seen = view(depth=1, repeats=False)
-    one, two, _three = (box for box in seen.boxes if box.kind == "call")
-    assert (one.label, one.line, one.nodes, one.calls, one.state) == ("model#0.0#0", 4, 5, 2, "held")
-    assert (one.held_nodes, one.held_bytes, one.freed_nodes) == (4, 32, 0)
+    first_box, two, _three = (box for box in seen.boxes if box.kind == "call")
+    assert (first_box.label, first_box.line, first_box.nodes, first_box.calls, first_box.state) == (
+        "model#0.0#0",
+        4,
+        5,
+        2,
+        "held",
+    )
+    assert (first_box.held_nodes, first_box.held_bytes, first_box.freed_nodes) == (4, 32, 0)
     assert (two.state, two.held_nodes, two.freed_nodes, two.detail) == ("freed", 0, 4, "Block \u00b7 5 nodes")
     edges = {(edge.start, edge.end, edge.wanted, edge.count) for edge in seen.edges}
     assert edges == {("n0", "t1", True, 1), ("n0", "c1", True, 1), ("c1", "c3", True, 1), ("c3", "c5", True, 1)} | {
@@ -116,7 +122,7 @@ def test_folds_are_counted_as_one_box_where_as_many_are_asked_for_as_fit(view):
 
 def with_findings(judgement, tensors):
     """The judgement with nothing but a finding about each of these tensors."""
-    (finding,) = [one for one in judgement.findings if one.level == "warning"]
+    (finding,) = [finding for finding in judgement.findings if finding.level == "warning"]
     found = tuple(
         msgspec.structs.replace(finding, evidence={"tensor": tensor}, fingerprint=f"backprobe/v1:{tensor:016x}")
         for tensor in tensors
@@ -133,9 +139,9 @@ def with_findings(judgement, tensors):
     ],
 )
 def test_a_call_with_findings_leaves_its_fold_unless_they_are_many(
-    database, ended, a_record, a_judgement, leaves, boxes, noted
+    database, ended_run, a_record, a_judgement, leaves, boxes, noted
 ):
-    run = ended(with_blocks(a_record, 14), judgement=with_findings(a_judgement, leaves))
+    run = ended_run(with_blocks(a_record, 14), judgement=with_findings(a_judgement, leaves))
     with database.read() as reading:
         seen = queries.graph_view(reading, run, GraphAsked(depth=1))
     assert [box.id for box in seen.boxes if box.kind in {"call", "fold"}] == boxes
@@ -213,26 +219,28 @@ def test_a_run_without_a_graph_shows_none(database, submit):
 def looked_at(plan):
     """Rows that the nodes of an executed plan looked at, those that they threw away included."""
     thrown = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Join Filter", 0)
-    below = sum(looked_at(one) for one in plan.get("Plans", ()))
+    below = sum(looked_at(plan_part) for plan_part in plan.get("Plans", ()))
     return (plan["Actual Rows"] + thrown) * plan["Actual Loops"] + below
 
 
 @pytest.mark.parametrize("root", ["call:0", "node:0", "tensor:2"])
 @pytest.mark.parametrize("database_url", [pytest.param("postgresql", marks=pytest.mark.full)], indirect=True)
-def test_a_large_graph_is_read_row_by_row_once_whatever_the_database_believes_of_it(database, ended, a_record, root):
+def test_a_large_graph_is_read_row_by_row_once_whatever_the_database_believes_of_it(
+    database, ended_run, a_record, root
+):
     """Without statistics, as after the COPY of a run, and from the tenth time on, when plans for any values are kept."""
     blocks = 400
-    run = ended(with_blocks(a_record, blocks))
+    run = ended_run(with_blocks(a_record, blocks))
     nodes, statements = 2 + blocks * (NODES + 1), {}
 
-    def seen(_connection, _cursor, statement, parameters, _context, _many):
+    def note_statement(_connection, _cursor, statement, parameters, _context, _many):
         statements.setdefault(statement, parameters)
 
     with database.read() as reading:
         for _ in range(12):
-            event.listen(reading, "before_cursor_execute", seen)
+            event.listen(reading, "before_cursor_execute", note_statement)
             assert queries.graph_view(reading, run, GraphAsked(root=root, most=1500)).nodes == nodes
-            event.remove(reading, "before_cursor_execute", seen)
+            event.remove(reading, "before_cursor_execute", note_statement)
         kept = "select statement, cardinality(parameter_types) from pg_prepared_statements where statement not like 'INSERT%%'"
         parameters = {row[0]: row[1] for row in reading.exec_driver_sql(kept)}
         assert parameters, "nothing was kept: the plans for any values were not tried"
@@ -248,21 +256,21 @@ def with_passes(record, **norms):
     whole = {"sum": 0.0, "min": 0.0, "max": 0.0, "counted": 1}
     passes = tuple(
         msgspec.structs.replace(
-            one,
+            node_pass,
             grad_output=None
-            if one.node not in told
-            else r.Statistics(norm=told[one.node], **whole)
-            if told[one.node] is not None
+            if node_pass.node not in told
+            else r.Statistics(norm=told[node_pass.node], **whole)
+            if told[node_pass.node] is not None
             else r.Statistics(norm=float("nan"), nan=1, **whole),
         )
-        for one in record.node_passes
+        for node_pass in record.node_passes
     )
     return msgspec.structs.replace(record, node_passes=passes)
 
 
-def test_a_box_tells_the_gradients_that_came_to_it_and_the_leaves_inside(database, ended, a_record, a_judgement):
+def test_a_box_tells_the_gradients_that_came_to_it_and_the_leaves_inside(database, ended_run, a_record, a_judgement):
     record = with_passes(with_blocks(a_record), n0=1.0, n15=0.5, n17=8.0, n20=None)
-    run = ended(record, judgement=a_judgement)
+    run = ended_run(record, judgement=a_judgement)
     with database.read() as reading:
         boxes = {box.id: box for box in queries.graph_view(reading, run, GraphAsked(depth=1, repeats=False)).boxes}
         before = queries.graph_view(reading, run, GraphAsked(depth=1, repeats=False, moment=3)).boxes
@@ -279,10 +287,12 @@ def test_a_box_tells_the_gradients_that_came_to_it_and_the_leaves_inside(databas
         "c5": (None, None, 1),
         "t0": None,
     }
-    assert [(one.tensor, one.grad, one.times) for one in boxes["c3"].parameters] == [(4, "none", 1)]
+    assert [(parameter.tensor, parameter.grad, parameter.times) for parameter in boxes["c3"].parameters] == [
+        (4, "none", 1)
+    ]
     assert {box.gradient for box in before} == {None}  # nothing had come by then
     assert (fold.id, fold.parameter_count, fold.gradient.nonfinite) == ("c3x2", 2, 1)
-    assert sum(one.times for one in fold.parameters) == 2
+    assert sum(parameter.times for parameter in fold.parameters) == 2
 
 
 def looped(record, steps):
@@ -298,21 +308,21 @@ def looped(record, steps):
     return msgspec.structs.replace(record, nodes=tuple(nodes), edges=ordered, node_passes=passes)
 
 
-def test_a_pattern_is_one_box_and_opens_one_instance(database, ended, a_record):
-    run = ended(looped(a_record, 50))
+def test_a_pattern_is_one_box_and_opens_one_instance(database, ended_run, a_record):
+    run = ended_run(looped(a_record, 50))
 
-    def seen(**asked):
+    def view_large_graph(**asked):
         with database.read() as reading:
             return queries.graph_view(reading, run, GraphAsked(**asked))
 
-    whole = seen()
+    whole = view_large_graph()
     (pattern,) = (box for box in whole.boxes if box.kind == "pattern")
     assert (pattern.id, pattern.times, pattern.nodes, pattern.label) == ("p100x50", 50, 150, "Add, Mean, Pow")
     assert (pattern.instances[:3], len(pattern.instances)) == ((100, 103, 106), 50)
     assert (whole.nodes, whole.hidden) == (152, {})
-    opened = [box.id for box in seen(instances=[103]).boxes if box.id[0] in "np"]
+    opened = [box.id for box in view_large_graph(instances=[103]).boxes if box.id[0] in "np"]
     assert opened == ["n0", "p100x1", "n103", "n104", "n105", "p106x48"]
-    assert len(seen(repeats=False).boxes) > 150
+    assert len(view_large_graph(repeats=False).boxes) > 150
     edges = {(edge.start, edge.end) for edge in whole.edges if edge.wanted}
     assert ("n0", "p100x50") in edges
 
@@ -327,7 +337,7 @@ def test_one_module_call_is_seen_alone(view):
 
 def test_a_word_finds_nodes_in_closed_boxes_too(view):
     seen = view(depth=0, find="1#0.LIN")
-    assert [(one.node, one.box, one.open) for one in seen.matches] == [(16, "c0", ("c4",)), (17, "c0", ("c4",))]
+    assert [(match.node, match.box, match.open) for match in seen.matches] == [(16, "c0", ("c4",)), (17, "c0", ("c4",))]
     assert (seen.match_count, seen.matches[0].label) == (2, "model#0.1#0.lin#0 MulBackward0")
     shown = {box.id for box in view(depth=0, opened=[4]).boxes}
     assert {"n16", "n17"} <= shown

@@ -36,7 +36,7 @@ def whole_run():
 
 
 @pytest.fixture(params=[MOMENTS, 96])
-def kept(request, database, submit, claim, look, a_record):
+def stored_history(request, database, submit, claim, look, a_record):
     """A finished run with that history, and the history itself: in long chunks, or in short ones."""
     whole = whole_run()
     run = submit()
@@ -59,8 +59,8 @@ def without_snapshots(record):
     return msgspec.structs.replace(record, tensors=tensors, snapshots=())
 
 
-def test_series_and_state_and_heatmap_are_what_the_snapshots_say(kept, database):
-    whole, run = kept
+def test_series_and_state_and_heatmap_are_what_the_snapshots_say(stored_history, database):
+    whole, run = stored_history
     with database.read() as reading:
         for tensor in range(TENSORS):
             of = whole["tensor"] == tensor
@@ -88,26 +88,26 @@ def test_series_and_state_and_heatmap_are_what_the_snapshots_say(kept, database)
     np.testing.assert_array_equal(heat.values, expected)
 
 
-def test_the_highest_norms_are_found_however_few_chunks_name_them(kept, database, monkeypatch):
-    run = kept[1]
+def test_the_highest_norms_are_found_however_few_chunks_name_them(stored_history, database, monkeypatch):
+    run = stored_history[1]
     with database.read() as reading:
         by_index = [queries.top(reading, run, limit=limit) for limit in (1, 3, 5, 20)]
         monkeypatch.setattr("store.queries.history.highest_norms.FIRST", 1)  # the first chunks are of one tensor
         by_all = [queries.top(reading, run, limit=limit) for limit in (1, 3, 5, 20)]
         assert queries.top(reading, run, limit=0) == ()
     assert by_index == by_all
-    assert [len(one) for one in by_all] == [1, 3, 5, 5]
+    assert [len(runs) for runs in by_all] == [1, 3, 5, 5]
 
 
-def test_top_peaks_and_tensors_without_grad_are_what_the_snapshots_say(kept, database):
-    whole, run = kept
+def test_top_peaks_and_tensors_without_grad_are_what_the_snapshots_say(stored_history, database):
+    whole, run = stored_history
     with database.read() as reading:
         highest = queries.top(reading, run, limit=3)
         missing = queries.tensors_without_grad(reading, run)
         blocks = queries.peaks(reading, run, range(TENSORS))
     by_tensor = {n: np.nanmax(whole["grad_norm"][whole["tensor"] == n]) for n in range(1, TENSORS)}
     order = sorted(by_tensor, key=lambda n: -by_tensor[n])[:3]
-    assert [(one.tensor, one.grad_norm) for one in highest] == [(n, float(by_tensor[n])) for n in order]
+    assert [(row.tensor, row.grad_norm) for row in highest] == [(n, float(by_tensor[n])) for n in order]
     assert (highest[0].tensor, highest[0].moment) == (4, 77)
     assert missing == (1,)
     assert 0 not in blocks

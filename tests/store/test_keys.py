@@ -29,20 +29,20 @@ def cut_off(database, act):
 
 @pytest.fixture
 def create(database):
-    def one(prefix="bp_1", **fields):
+    def make_key(prefix="bp_1", **fields):
         with database.begin() as transaction:
             return keys.create(transaction, a_key(prefix, **fields))
 
-    return one
+    return make_key
 
 
 @pytest.fixture
 def find(database):
-    def one(prefix="bp_1", digest=SECRET):
+    def find_one_key(prefix="bp_1", digest=SECRET):
         with database.read() as reading:
             return keys.find(reading, prefix, digest)
 
-    return one
+    return find_one_key
 
 
 def test_a_key_is_found_by_its_prefix_and_hash_and_by_nothing_less(create, find):
@@ -103,11 +103,11 @@ def test_keys_are_listed_newest_first_by_page(create, database):
 def test_the_last_use_is_kept_to_the_minute(create, database, find):
     made = create()
     with database.begin() as transaction:
-        keys.touch(transaction, made)
+        keys.touch(transaction, [made.number])
     first = find().last_used_at
     assert first is not None
     with database.begin() as transaction:
-        keys.touch(transaction, made)
+        keys.touch(transaction, [made.number])
     assert find().last_used_at == first
 
 
@@ -190,7 +190,7 @@ def test_of_requests_at_once_one_takes_effect(database):
         thread.join(60)
     with database.read() as reading:
         (run,) = lifecycle.page(reading, tenant_id=1).items
-    assert [one.run for one in told] == [run.id] * 6
+    assert [audited.run for audited in told] == [run.id] * 6
 
 
 # --- events --------------------------------------------------------------------------------------------------------
@@ -204,8 +204,8 @@ def test_events_resume_after_any_number(database, submit, claim, look):
     lifecycle.release(database, held)
     with database.read() as reading:
         seen = run_events.since(reading, look(run))
-        assert [one.kind for one in seen] == ["queued", "claimed", "cancel-requested", "status"]
-        assert [one.seq for one in seen] == [1, 2, 3, 4]
+        assert [row.kind for row in seen] == ["queued", "claimed", "cancel-requested", "status"]
+        assert [event.seq for event in seen] == [1, 2, 3, 4]
         assert run_events.since(reading, look(run), 2) == seen[2:]
         assert run_events.since(reading, look(run), 1, limit=2) == seen[1:3]
         assert run_events.since(reading, look(run), 4) == ()
@@ -232,11 +232,11 @@ def test_entries_are_read_newest_first_by_filter_and_page(database):
         audit_log.append(transaction, entry(9), tenant_id=None)
     with database.read() as reading:
         first = audit_log.page(reading, limit=3)
-        assert [one.object for one in first.items] == ["run_3", "run_2", "run_1"]
+        assert [item.object for item in first.items] == ["run_3", "run_2", "run_1"]
         rest = audit_log.page(reading, after=first.next)
-        assert [(one.object, one.detail, one.address) for one in rest.items] == [("run_0", {"n": 0}, "127.0.0.1")]
-        assert [one.object for one in audit_log.page(reading, actor="key:1").items] == ["run_3", "run_1"]
-        assert [one.object for one in audit_log.page(reading, object="run_2").items] == ["run_2"]
+        assert [(item.object, item.detail, item.address) for item in rest.items] == [("run_0", {"n": 0}, "127.0.0.1")]
+        assert [item.object for item in audit_log.page(reading, actor="key:1").items] == ["run_3", "run_1"]
+        assert [item.object for item in audit_log.page(reading, object="run_2").items] == ["run_2"]
         assert audit_log.page(reading, since=first.items[0].at).items == ()
         assert audit_log.page(reading, tenant_id=2).items == ()
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DatabaseError
 from backprobe import record as r
 from store import tables
 from store.runs.states import NEXT, STATUSES
-from store.runs.transitions import moved
+from store.runs.transitions import build_transition
 
 PAIRS = [(before, after) for before in STATUSES for after in STATUSES]
 LEASE = "2026-11-21T00:00:00.000Z"
@@ -77,33 +77,33 @@ def test_columns_that_contradict_each_other_are_refused(submit, change, look, co
 @pytest.mark.parametrize(("before", "after"), [pair for pair in PAIRS if pair[1] not in NEXT[pair[0]]])
 def test_no_statement_is_made_for_a_move_that_the_table_lacks(before, after):
     with pytest.raises(ValueError, match="cannot go"):
-        moved(before, after)
+        build_transition(before, after)
 
 
 def tables_of(expression, known):
     """Tables that an expression updates or inserts into; `known`: those of names that stand for such an expression."""
     found = set()
-    for one in ast.walk(expression):
-        if isinstance(one, ast.Call) and getattr(one.func, "attr", "") in ("update", "insert") and one.args:
-            found.add(ast.unparse(one.args[0]).removeprefix("tables."))
-        elif isinstance(one, ast.Name):
-            found |= known.get(one.id, set())
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("update", "insert") and node.args:
+            found.add(ast.unparse(node.args[0]).removeprefix("tables."))
+        elif isinstance(node, ast.Name):
+            found |= known.get(node.id, set())
     return found
 
 
 def writes_status(path):
     """The module sets the column `status` of runs, or of what it does not say, by `.values(status=...)` or by a dict."""
     module, known = ast.parse(path.read_text()), {}
-    for one in ast.walk(module):
-        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and (of := tables_of(one.value, {})):
-            known[one.targets[0].id] = of
-    for one in ast.walk(module):
-        if isinstance(one, ast.Call) and getattr(one.func, "attr", "") == "values":
-            named = any(keyword.arg == "status" for keyword in one.keywords)
-            if named and (tables_of(one.func.value, known) or {"run"}) & {"run"}:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and (of := tables_of(node.value, {})):
+            known[node.targets[0].id] = of
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "values":
+            named = any(keyword.arg == "status" for keyword in node.keywords)
+            if named and (tables_of(node.func.value, known) or {"run"}) & {"run"}:
                 return True
-        elif isinstance(one, ast.Dict):
-            for key, value in zip(one.keys, one.values, strict=True):
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
                 if getattr(key, "value", "") == "status" and isinstance(value, ast.Call):
                     return True
     return False
@@ -146,9 +146,11 @@ def test_checks_on_a_records_columns_are_those_of_the_record():
         (tables.tensor, r.Snapshot, "grad"),
     ):
         check = next(
-            str(one.sqltext)
-            for one in table.constraints
-            if isinstance(one, sa.CheckConstraint) and f"{field} in" in str(one.sqltext)
+            str(constraint.sqltext)
+            for constraint in table.constraints
+            if isinstance(constraint, sa.CheckConstraint) and f"{field} in" in str(constraint.sqltext)
         )
-        kind = next(msgspec.inspect.type_info(one.type) for one in msgspec.structs.fields(row) if one.name == field)
+        kind = next(
+            msgspec.inspect.type_info(entry.type) for entry in msgspec.structs.fields(row) if entry.name == field
+        )
         assert set(re.findall("'([^']*)'", check)) == set(kind.values)

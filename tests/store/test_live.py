@@ -31,13 +31,13 @@ def columns(tensors=3, moments=MOMENTS, seed=0):
     }
 
 
-def between(whole, first, last):
+def cut_moments(whole, first, last):
     """The snapshots of the moments of these numbers."""
     chosen = (whole["moment"] >= 2 * first) & (whole["moment"] < 2 * last)
     return {name: column[chosen] for name, column in whole.items()}
 
 
-def stored(database, held):
+def load_chunks(database, held):
     query = sa.select(*(tables.snapshot_chunk.c[name] for name in NAMES)).where(
         tables.snapshot_chunk.c.run_id == held.run_id, tables.snapshot_chunk.c.attempt == held.attempt
     )
@@ -59,13 +59,13 @@ def test_however_it_is_cut_it_ends_as_the_rows_of_the_whole(database, submit, cl
     held = claim()
     writer = Live(database, held)
     for start in range(0, moments, flush):
-        writer.append(between(whole, start, start + flush))
-        assert same(between(whole, 0, start + flush), stored(database, held))
+        writer.append(cut_moments(whole, start, start + flush))
+        assert same(cut_moments(whole, 0, start + flush), load_chunks(database, held))
         if flush >= 16 or start == 39:
             most = sum(-(-n // CHUNK) for n in [start + flush] * 3) + 3 * -(-CHUNK // flush)
-            assert len(stored(database, held)) <= most
+            assert len(load_chunks(database, held)) <= most
     writer.close()
-    assert [tuple(row.values()) for row in stored(database, held)] == chunk_rows(whole)
+    assert [tuple(row.values()) for row in load_chunks(database, held)] == chunk_rows(whole)
 
 
 def test_tensors_that_come_and_go_merge_each_at_its_own_pace(database, submit, claim):
@@ -77,9 +77,9 @@ def test_tensors_that_come_and_go_merge_each_at_its_own_pace(database, submit, c
     held = claim()
     writer = Live(database, held)
     for start in range(0, MOMENTS, 96):
-        writer.append(between(whole, start, start + 96))
+        writer.append(cut_moments(whole, start, start + 96))
     writer.close()
-    assert same(whole, stored(database, held))
+    assert same(whole, load_chunks(database, held))
 
 
 def test_more_tensors_than_one_merge_takes(database, submit, claim, monkeypatch):
@@ -89,9 +89,9 @@ def test_more_tensors_than_one_merge_takes(database, submit, claim, monkeypatch)
     held = claim()
     writer = Live(database, held)
     for start in range(0, 600, 96):
-        writer.append(between(whole, start, start + 96))
+        writer.append(cut_moments(whole, start, start + 96))
     writer.close()
-    assert [tuple(row.values()) for row in stored(database, held)] == chunk_rows(whole)
+    assert [tuple(row.values()) for row in load_chunks(database, held)] == chunk_rows(whole)
 
 
 def test_an_append_is_a_heartbeat(database, submit, claim, look):
@@ -105,7 +105,7 @@ def test_an_append_is_a_heartbeat(database, submit, claim, look):
         renewed = sa.update(tables.run).values(lease_until=tables.Now(-1.0))
         transaction.execute(renewed)
     held = lifecycle.Claim(**{name: getattr(held, name) for name in held.__slots__} | {"lease_seconds": 60.0})
-    Live(database, held).append(between(columns(moments=4), 2, 4))
+    Live(database, held).append(cut_moments(columns(moments=4), 2, 4))
     assert lifecycle.expire_leases(database) == lifecycle.Expired(requeued=(), lost=(), canceled=())
 
 
@@ -114,20 +114,20 @@ def test_a_stale_attempt_appends_and_merges_nothing(database, submit, claim, cha
     held = claim(lease_seconds=-1.0)
     writer = Live(database, held)
     writer.append(columns(moments=5))
-    writer.append(between(columns(moments=9), 5, 9))
+    writer.append(cut_moments(columns(moments=9), 5, 9))
     assert lifecycle.expire_leases(database).requeued == (held.public_id,)
-    assert stored(database, held) == []
-    for act in (lambda: writer.append(between(columns(moments=12), 9, 12)), writer.close):
+    assert load_chunks(database, held) == []
+    for act in (lambda: writer.append(cut_moments(columns(moments=12), 9, 12)), writer.close):
         with pytest.raises(lifecycle.FencedOut):
             act()
-    assert stored(database, held) == []
+    assert load_chunks(database, held) == []
     change(held, not_before="2020-01-01T00:00:00.000Z")
     fresh = claim(worker="w2")
     Live(database, fresh).append(columns(moments=3))
     with pytest.raises(lifecycle.FencedOut):
-        writer.append(between(columns(moments=12), 9, 12))
-    assert stored(database, held) == []
-    assert len(stored(database, fresh)) == 3
+        writer.append(cut_moments(columns(moments=12), 9, 12))
+    assert load_chunks(database, held) == []
+    assert len(load_chunks(database, fresh)) == 3
 
 
 def test_a_merge_that_fails_half_way_loses_nothing(database, submit, claim, monkeypatch):
@@ -135,9 +135,9 @@ def test_a_merge_that_fails_half_way_loses_nothing(database, submit, claim, monk
     held = claim()
     writer = Live(database, held)
     whole = columns(moments=40)
-    writer.append(between(whole, 0, 20))
-    writer.append(between(whole, 20, 40))
-    before = stored(database, held)
+    writer.append(cut_moments(whole, 0, 20))
+    writer.append(cut_moments(whole, 20, 40))
+    before = load_chunks(database, held)
 
     def broken(*_):
         raise OSError("the connection is gone")
@@ -145,7 +145,7 @@ def test_a_merge_that_fails_half_way_loses_nothing(database, submit, claim, monk
     monkeypatch.setattr(live_snapshots, "write", broken)
     with pytest.raises(OSError, match="gone"):
         writer.close()
-    assert stored(database, held) == before
+    assert load_chunks(database, held) == before
 
 
 def test_the_record_of_the_end_takes_the_place_of_what_was_appended(database, submit, claim, a_record, same):

@@ -1,4 +1,4 @@
-"""A line of the log is one line of printable ASCII with fields of ours, whatever was put into it."""
+"""A line of the log is one line of printable ASCII with the service's fields, whatever was put into it."""
 
 import io
 import json
@@ -15,19 +15,19 @@ HOSTILE = "\x1b[31mred\x1b[0m\r\nlevel=error {'a': 1}\x00\x07\x7f\x9b\u202e\u202
 
 
 @pytest.fixture
-def written(request):
-    """`written("json", level)`: a logger of ours, and what it has written; the root logger is as it was afterwards."""
+def written_lines(request):
+    """`written_lines("json", level)`: a logger, and what it has written; the root logger is as it was afterwards."""
     root, kept = logging.getLogger(), {}
     before = (root.level, list(root.handlers))
 
-    def begun(kind, level="info", **environ):
+    def set_up_logger(kind, level="info", **environ):
         for name in logs.OURS:
             kept.setdefault(name, logging.getLogger(name).level)
         out = io.StringIO()
         logs.to_stderr({"BACKPROBE_LOG": kind, **environ}, level=level, stream=out)
         return logging.getLogger("workers.test"), out
 
-    yield begun
+    yield set_up_logger
     for handler in list(root.handlers):
         root.removeHandler(handler)
     root.setLevel(before[0])
@@ -38,8 +38,8 @@ def written(request):
 
 
 @pytest.mark.parametrize("kind", ["json", "text"])
-def test_a_strangers_text_stays_one_line_of_printable_ascii(written, kind):
-    log, out = written(kind)
+def test_a_strangers_text_stays_one_line_of_printable_ascii(written_lines, kind):
+    log, out = written_lines(kind)
     log.warning("it said %s", HOSTILE, extra={"run": HOSTILE})
     with bound_contextvars(actor=HOSTILE):
         log.info(HOSTILE)
@@ -51,8 +51,8 @@ def test_a_strangers_text_stays_one_line_of_printable_ascii(written, kind):
     assert "\\u202e" in second
 
 
-def test_json_has_its_fields_in_order_and_no_other(written):
-    log, out = written("json")
+def test_json_has_its_fields_in_order_and_no_other(written_lines):
+    log, out = written_lines("json")
     with bound_contextvars(request_id="req_1", trace_id="t"):
         log.info("answered", extra={"status": 200, "ms": 1.5, "source": "x = 1", "password": "hush"})
     told = json.loads(out.getvalue())
@@ -62,8 +62,8 @@ def test_json_has_its_fields_in_order_and_no_other(written):
 
 
 @pytest.mark.parametrize("kind", ["json", "text"])
-def test_an_exception_is_its_class_and_places_without_its_text(written, kind):
-    log, out = written(kind)
+def test_an_exception_is_its_class_and_places_without_its_text(written_lines, kind):
+    log, out = written_lines(kind)
     try:
         raise RuntimeError("what a stranger wrote")  # noqa: TRY301 - it is caught here to be told
     except RuntimeError:
@@ -114,13 +114,13 @@ def test_whatever_is_not_caught_is_one_record_in_each_thread(kind):
     assert "a line of workers.test could not be written: TypeError" in unwritten
     if kind == "json":
         told = [json.loads(line) for line in done.stderr.splitlines()]
-        assert [one["level"] for one in told] == ["critical", "error", "warning", "error", "critical"]
+        assert [row["level"] for row in told] == ["critical", "error", "warning", "error", "critical"]
         assert len(told[-1]["trace"]) == 7
 
 
-def test_libraries_are_heard_from_warnings_on_and_ours_as_was_asked(written):
+def test_libraries_are_heard_from_warnings_on_and_ours_as_was_asked(written_lines):
     for level, said, count in (("info", "", 2), ("warning", "", 1), ("warning", "info", 2), ("info", "nonsense", 2)):
-        log, out = written("json", level, BACKPROBE_LOG_LEVEL=said)
+        log, out = written_lines("json", level, BACKPROBE_LOG_LEVEL=said)
         log.info("ours")
         logging.getLogger("kombu.test").info("theirs")
         logging.getLogger("kombu.test").warning("theirs")

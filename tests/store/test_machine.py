@@ -42,8 +42,8 @@ class Life(RuleBasedStateMachine):
 
     def write(self, run, **columns):
         with self.database.begin() as transaction:
-            one = sa.update(tables.run).where(tables.run.c.public_id == run)
-            transaction.execute(one.values(**columns))
+            update = sa.update(tables.run).where(tables.run.c.public_id == run)
+            transaction.execute(update.values(**columns))
 
     def pick(self, n, status=None):
         known = [run for run, facts in self.model.items() if status in (None, facts["status"])]
@@ -174,13 +174,13 @@ class Life(RuleBasedStateMachine):
                 assert row.ended == (facts["status"] in ENDED) == (row.finished_at is not None)
                 assert row.version >= self.versions.get(run, 0)
                 self.versions[run] = row.version
-                assert [one.seq for one in run_events.since(reading, row)] == list(
+                assert [event.seq for event in run_events.since(reading, row)] == list(
                     range(1, len(run_events.since(reading, row)) + 1)
                 )
                 query = sa.select(tables.run_attempt).where(tables.run_attempt.c.run_id == row.run_id)
                 attempts = reading.execute(query.order_by(tables.run_attempt.c.attempt)).all()
-                assert [one.attempt for one in attempts] == list(range(1, facts["attempt"] + 1))
-                is_open = [one.attempt for one in attempts if one.ended_at is None]
+                assert [attempt.attempt for attempt in attempts] == list(range(1, facts["attempt"] + 1))
+                is_open = [attempt.attempt for attempt in attempts if attempt.ended_at is None]
                 assert is_open == ([facts["attempt"]] if facts["status"] == "running" else [])
 
     def teardown(self):

@@ -19,7 +19,7 @@ NONE = Try(address="", ms=3, error="no address is allowed")
 def listen(database):
     """`listen("run.ended")`: number of a webhook that wants this kind."""
 
-    def one(*kinds, project_id=None, tenant_id=1, **fields):
+    def make_webhook(*kinds, project_id=None, tenant_id=1, **fields):
         values = {
             "public_id": f"wh_{len(kinds)}_{id(kinds)}_{fields.get('url', '')}",
             "tenant_id": tenant_id,
@@ -35,39 +35,39 @@ def listen(database):
             made = sa.insert(tables.webhook).values(values | {"created_at": Now()}).returning(tables.webhook.c.id)
             return transaction.execute(made).scalar_one()
 
-    return one
+    return make_webhook
 
 
 @pytest.fixture
 def send(database):
     """`send()`: an event is written and planned; its id."""
 
-    def one(kind="run.ended", **fields):
+    def enqueue_event(kind="run.ended", **fields):
         with database.begin() as transaction:
             event_id = outbox.enqueue(transaction, kind, "run_1", {"status": "failed"}, **fields)
         with database.begin() as transaction:
             outbox.plan(transaction)
         return event_id
 
-    return one
+    return enqueue_event
 
 
 @pytest.fixture
 def take(database):
-    def one(**asked):
+    def read_delivery(**asked):
         with database.begin() as transaction:
             return deliveries.claim(transaction, **asked)
 
-    return one
+    return read_delivery
 
 
 @pytest.fixture
 def settle(database):
-    def one(due, tried):
+    def read_webhook(due, tried):
         with database.begin() as transaction:
             return deliveries.settle(transaction, due, tried)
 
-    return one
+    return read_webhook
 
 
 @pytest.fixture
@@ -113,14 +113,14 @@ def test_a_webhook_of_a_project_hears_of_this_project_only(listen, send, take):
 def test_an_event_exists_exactly_if_its_transaction_does(database, listen):
     listen("run.ended")
 
-    def written():
+    def write_event():
         with database.begin() as transaction:
             assert outbox.enqueue(transaction, "run.ended", "run_1", {}) is not None
             assert transaction.execute(sa.select(tables.outbox.c.kind)).scalars().all() == ["run.ended"]
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        written()
+        write_event()
     assert rows(database, tables.outbox) == []
 
 
@@ -163,7 +163,7 @@ def test_senders_at_once_share_the_deliveries(database, listen, send):
                 due = deliveries.claim(transaction, limit=2)
             if not due:
                 return
-            taken.extend(one.id for one in due)
+            taken.extend(row.id for row in due)
 
     threads = [threading.Thread(target=sender) for _ in range(4)]
     for thread in threads:
@@ -272,10 +272,10 @@ def test_a_delivery_that_is_over_can_be_sent_again(database, listen, send, take,
 
 def test_the_old_secret_is_given_until_it_ends(database, listen, send, take):
     number = listen("run.ended", old_secret=b"old")
-    one = sa.update(tables.webhook).where(tables.webhook.c.id == number)
+    update = sa.update(tables.webhook).where(tables.webhook.c.id == number)
     for seconds, shown in ((3600.0, b"old"), (-1.0, None)):
         with database.begin() as transaction:
-            transaction.execute(one.values(old_until=Now(seconds)))
+            transaction.execute(update.values(old_until=Now(seconds)))
         send()
         (due,) = take()
         assert due.old_secret == shown

@@ -24,11 +24,11 @@ NOW = part(new_id("run"))
 
 @pytest.fixture
 def database(postgres_url, monkeypatch):
-    """A database of its own: months of it are dropped, by an operator who waits for a busy machine."""
+    """A separate database: months of it are dropped, by an operator who waits for a busy machine."""
     monkeypatch.setattr(partitions, "PATIENCE_MS", 60_000)
-    one = Database(postgres_url)
-    yield one
-    one.close()
+    opened = Database(postgres_url)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ def month(monkeypatch):
 
 
 @pytest.fixture
-def ended_in(month, ended):
+def ended_in(month, ended_run):
     """`ended_in(-3)`: a run of three months ago that has ended, with a record."""
 
-    def one(ahead, **more):
+    def submit_ahead(ahead, **more):
         month(ahead)
-        return ended(**more)
+        return ended_run(**more)
 
-    return one
+    return submit_ahead
 
 
 def places(database, run=None):
@@ -118,10 +118,10 @@ def test_uploads_of_a_new_month_at_once_make_it_once(database, month, a_record):
         found.append(record_uploads.upload(database, a_record, None))
 
     threads = [threading.Thread(target=upload) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(60)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
     assert [run.record.state for run in found] == ["whole"] * 4
     assert months(database)[name_of(NOW + 7)] == ALL
 
@@ -131,9 +131,9 @@ def test_a_month_goes_whole_and_nothing_else(database, ended_in, change, look, a
     change(old, kept_until=PAST)
     before = places(database, young)
     assert partitions.drop(database) == ()
-    assert [(one.run, one.rows) for one in removal.expire(database)] == [(old.id, 0)]
+    assert [(expired.run, expired.rows) for expired in removal.expire(database)] == [(old.id, 0)]
     assert removal.leftovers(database) == 0
-    assert [one.name for one in partitions.drop(database)] == [name_of(NOW - 3)]
+    assert [row.name for row in partitions.drop(database)] == [name_of(NOW - 3)]
     assert tables_of(database, name_of(NOW - 3)) == set()
     assert (look(old).record.state, look(old).findings.error) == ("expired", 1)
     assert (look(young).record.state, places(database, young)) == ("whole", before)
@@ -210,7 +210,7 @@ def test_a_run_of_a_month_whose_end_had_begun_keeps_its_record(database, ended_i
     assert (places(database, late), months(database)[name_of(NOW - 3)]) == (before, ALL)
     change(late, kept_until=PAST)
     list(removal.expire(database))
-    assert [one.name for one in partitions.drop(database)] == [name_of(NOW - 3)]
+    assert [row.name for row in partitions.drop(database)] == [name_of(NOW - 3)]
 
 
 def test_a_run_that_is_being_submitted_holds_the_end_of_its_month_off(database, ended_in, change, claim, a_record):
@@ -243,7 +243,7 @@ def test_the_first_partition_goes_with_its_last_month(database, ended_in, change
     assert partitions.drop(database) == ()
     change(runs_of[1], kept_until=PAST)
     list(removal.expire(database))
-    assert [one.months for one in partitions.drop(database)] == [(NOW - 4, NOW - 3, NOW - 2)]
+    assert [partition.months for partition in partitions.drop(database)] == [(NOW - 4, NOW - 3, NOW - 2)]
 
 
 def test_a_table_that_the_operator_took_out_stays_his(database, ended_in):
@@ -256,17 +256,17 @@ def test_a_table_that_the_operator_took_out_stays_his(database, ended_in):
 
 
 def test_a_month_that_is_missing_is_said_and_made(database):
-    def said():
-        return next(one for one in checks(database) if one.name == "partitions")
+    def partition_check():
+        return next(check for check in checks(database) if check.name == "partitions")
 
-    assert said().ok
+    assert partition_check().ok
     with database.begin() as transaction:
         for ahead in (1, 2):
             for name in ALL:
                 transaction.execute(sa.text(f'drop table "{name}_{name_of(NOW + ahead)}"'))
-    assert (said().ok, "backprobe reaper" in said().said) == (False, True)
+    assert (partition_check().ok, "backprobe reaper" in partition_check().said) == (False, True)
     partitions.make_ahead(database)
-    assert said().ok
+    assert partition_check().ok
     assert {name: found for name, found in months(database).items() if found != ALL} == {}
 
 

@@ -12,14 +12,14 @@ ONES = r.Statistics(norm=1.75, sum=3.0, min=1.0, max=1.0, counted=3)
 
 
 @pytest.fixture
-def kept(ended, a_record):
+def stored_run(ended_run, a_record):
     """The small record with roots that are held after its call and at the end, and the growth of its graph."""
 
     def root(number, moment, line_site, size, **more):
         fields = {"state": "held", "held_nodes": 1, "held_bytes": size, "site": line_site, "holders": (f"l[{number}]",)}
         return r.Retention(root=number, moment=moment, **(fields | more))
 
-    return ended(
+    return ended_run(
         msgspec.structs.replace(
             a_record,
             retentions=(
@@ -38,16 +38,16 @@ def kept(ended, a_record):
 
 
 @pytest.fixture
-def ask(database, kept):
-    def one(question, *args, **more):
+def ask(database, stored_run):
+    def ask_query(question, *args, **more):
         with database.read() as reading:
-            return question(reading, kept, *args, **more)
+            return question(reading, stored_run, *args, **more)
 
-    return one
+    return ask_query
 
 
 def test_retention_is_told_by_call_line_and_root(ask):
-    after, end = ask(queries.held)
+    after, end = ask(queries.load_held_graphs)
     assert (after.call, after.moment, after.live_nodes, after.held_bytes, after.live_tensors) == (0, 4, 3, 140, 5)
     assert [(line.line, line.roots, line.held_bytes) for line in after.lines] == [(3, 1, 100), (4, 2, 70)]
     assert [(root.tensor, root.name, root.line, root.holders) for root in after.roots] == [
@@ -58,7 +58,7 @@ def test_retention_is_told_by_call_line_and_root(ask):
     assert (end.roots[0].state, end.roots[0].freed_by, end.roots[0].why) == ("freed", 0, "freed, and still named")
 
 
-def test_memory_that_two_graphs_share_is_counted_once_at_the_end(database, ended, a_record):
+def test_memory_that_two_graphs_share_is_counted_once_at_the_end(database, ended_run, a_record):
     nodes = tuple(msgspec.structs.replace(node, freed_by=None) for node in a_record.nodes)
     saved = tuple(
         r.Saved(node=node, n=n, name="self", storage=storage, size_bytes=size)
@@ -69,26 +69,26 @@ def test_memory_that_two_graphs_share_is_counted_once_at_the_end(database, ended
         for root in (1, 2)
     )
     record = msgspec.structs.replace(a_record, nodes=nodes, saved=saved, retentions=roots)
-    run = ended(record)
+    run = ended_run(record)
     with database.read() as reading:
-        end = queries.held(reading, run)[-1]
+        end = queries.load_held_graphs(reading, run)[-1]
     assert (end.call, end.live_nodes, end.held_bytes) == (None, 2, 140)
     in_file = answers(record, ())[0]["retention"]["items"][-1]
     assert (in_file["call"], in_file["live_nodes"], in_file["held_bytes"]) == (None, 2, 140)
 
 
 def test_beyond_the_top_the_rest_is_told_together(ask):
-    after, _ = ask(queries.held, top=1)
+    after, _ = ask(queries.load_held_graphs, top=1)
     assert [line.held_bytes for line in after.lines] == [100]
     assert (after.other.line, after.other.roots, after.other.held_bytes) == (None, 2, 70)
     assert [root.tensor for root in after.roots] == [0]
-    assert ask(queries.held, first_step=1) == ()
+    assert ask(queries.load_held_graphs, first_step=1) == ()
 
 
 def test_too_many_roots_are_refused_with_their_count(ask, monkeypatch):
     monkeypatch.setattr(retention_rows, "MOST_ROOTS", 3)
     with pytest.raises(queries.TooMuch, match="4 live roots"):
-        ask(queries.held)
+        ask(queries.load_held_graphs)
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_too_many_roots_are_refused_with_their_count(ask, monkeypatch):
     ],
 )
 def test_nodes_are_filtered(ask, filters, numbers):
-    assert [one.node for one in ask(queries.nodes, **filters).items] == numbers
+    assert [item.node for item in ask(queries.nodes, **filters).items] == numbers
 
 
 def test_nodes_come_in_pages(ask):
     page = ask(queries.nodes, limit=1)
-    assert ([one.node for one in page.items], page.next) == ([0], 0)
+    assert ([item.node for item in page.items], page.next) == ([0], 0)
     assert ask(queries.nodes, limit=1, after=0).next is None
 
 
@@ -124,15 +124,15 @@ def test_a_node_is_told_with_edges_saved_tensors_and_passes(ask):
     assert found.previous == ()
     (saved,) = found.saved
     assert (saved.name, saved.tensor, saved.size_bytes, saved.shape) == ("self", 0, 12, (3,))
-    (one,) = found.passes
-    assert (one.call, one.position, one.freed, one.grad_output.norm) == (0, 0, True, 1.75)
+    (passed,) = found.passes
+    assert (passed.call, passed.position, passed.freed, passed.grad_output.norm) == (0, 0, True, 1.75)
     assert [edge.node for edge in ask(queries.node, 1).previous] == [0]
     assert ask(queries.node, 9) is None
 
 
 def test_what_a_call_did_comes_in_order_of_execution_what_did_not_run_last(ask):
     page = ask(queries.passes, 0)
-    assert [(one.node, one.type, one.position) for one in page.items] == [
+    assert [(item.node, item.type, item.position) for item in page.items] == [
         (0, "MulBackward0", 0),
         (1, "AccumulateGrad", None),
     ]
@@ -143,17 +143,17 @@ def test_what_a_call_did_comes_in_order_of_execution_what_did_not_run_last(ask):
 
 
 def test_rows_are_chosen_by_tensor_line_and_kind_with_their_place(ask):
-    (one,) = ask(queries.chosen, "leaf_grads", tensor=1).items
-    assert (one["kind"], one["call"], one["path"], one["line"]) == ("populate", 0, None, None)
-    assert ask(queries.chosen, "leaf_grads", tensor=0).items == ()
-    (changed,) = ask(queries.chosen, "inplace_events", line=4, path="train.py").items
+    (item,) = ask(queries.select_rows, "leaf_grads", tensor=1).items
+    assert (item["kind"], item["call"], item["path"], item["line"]) == ("populate", 0, None, None)
+    assert ask(queries.select_rows, "leaf_grads", tensor=0).items == ()
+    (changed,) = ask(queries.select_rows, "inplace_events", line=4, path="train.py").items
     assert (changed["version_after"], changed["path"], changed["line"]) == (1, "train.py", 4)
-    assert ask(queries.chosen, "inplace_events", line=5).items == ()
+    assert ask(queries.select_rows, "inplace_events", line=5).items == ()
     kinds = ["after-backward", "end"]
-    assert [one["moment"] for one in ask(queries.chosen, "moments", kind=kinds).items] == [4, 5]
-    page = ask(queries.chosen, "moments", limit=4)
-    assert [one["moment"] for one in page.items] == [0, 1, 2, 3]
-    assert [one["moment"] for one in ask(queries.chosen, "moments", after=page.next).items] == [4, 5]
+    assert [item["moment"] for item in ask(queries.select_rows, "moments", kind=kinds).items] == [4, 5]
+    page = ask(queries.select_rows, "moments", limit=4)
+    assert [item["moment"] for item in page.items] == [0, 1, 2, 3]
+    assert [item["moment"] for item in ask(queries.select_rows, "moments", after=page.next).items] == [4, 5]
 
 
 @pytest.mark.parametrize(
@@ -171,13 +171,13 @@ def test_tensors_are_sorted_and_paged_in_any_order(ask, sort, numbers):
     assert (paged, after) == (whole, None)
 
 
-def test_a_gradient_that_is_nan_is_the_greatest_and_its_page_goes_on(ended, database, a_record):
+def test_a_gradient_that_is_nan_is_the_greatest_and_its_page_goes_on(ended_run, database, a_record):
     broken = r.Statistics(norm=float("nan"), counted=3, nan=3)
     snapshots = [
-        msgspec.structs.replace(one, grad_stats=broken) if one.grad_stats is not None else one
-        for one in a_record.snapshots
+        msgspec.structs.replace(snapshot, grad_stats=broken) if snapshot.grad_stats is not None else snapshot
+        for snapshot in a_record.snapshots
     ]
-    run = ended(msgspec.structs.replace(a_record, snapshots=tuple(snapshots)))
+    run = ended_run(msgspec.structs.replace(a_record, snapshots=tuple(snapshots)))
     with database.read() as reading:
         first = queries.tensors(reading, run, sort="-grad_norm", limit=1)
         rest = queries.tensors(reading, run, sort="-grad_norm", after=first.next)

@@ -18,7 +18,7 @@ SOURCE = "import torch\nx = torch.ones(3)\nw = torch.ones(3, requires_grad=True)
 
 
 @pytest.fixture
-def run(ended, a_judgement, some_whys):
+def run(ended_run, a_judgement, some_whys):
     ending = completion.Ending(
         status="succeeded",
         exit_code=0,
@@ -26,7 +26,7 @@ def run(ended, a_judgement, some_whys):
         isolation={"level": "none"},
         stdout=completion.Stream(tail="hi\0\ud800", total_bytes=99),
     )
-    return ended(
+    return ended_run(
         judgement=a_judgement, whys=some_whys, ending=ending, files={"train.py": SOURCE, "a.py": "\r\n\x0c1\r2"}
     )
 
@@ -35,11 +35,11 @@ def run(ended, a_judgement, some_whys):
 def ask(database):
     """`ask(queries.tensors, run, ...)` in a reading transaction."""
 
-    def answered(question, *args, **filters):
+    def ask_query(question, *args, **filters):
         with database.read() as reading:
             return question(reading, *args, **filters)
 
-    return answered
+    return ask_query
 
 
 def test_the_state_of_each_invariant_is_stored_with_the_judgement(run, ask):
@@ -60,10 +60,10 @@ def test_the_run_tells_its_record_and_findings_in_short(run):
     assert run.version == 3
 
 
-def test_the_run_tells_how_many_of_its_steps_were_looked_at(run, ended, a_record):
+def test_the_run_tells_how_many_of_its_steps_were_looked_at(run, ended_run, a_record):
     assert (run.record.steps_looked_at, run.record.steps_made) == (0, 0)
     steps = tuple(r.Step(step=n, sampled=n in (0, 1, 50)) for n in (0, 1, 2, 50, 99))
-    sampled = ended(msgspec.structs.replace(a_record, steps=steps))
+    sampled = ended_run(msgspec.structs.replace(a_record, steps=steps))
     assert (sampled.record.steps_looked_at, sampled.record.steps_made) == (3, 100)
 
 
@@ -118,10 +118,10 @@ def test_tensors_come_in_pages(run, ask):
     assert (first.next, second.next) == (1, None)
 
 
-def test_a_name_with_wildcards_of_sql_is_taken_as_written(ended, ask, a_record):
+def test_a_name_with_wildcards_of_sql_is_taken_as_written(ended_run, ask, a_record):
     names = ["losses[-1]", "a%b", "a_b", "axb"]
     bindings = tuple(r.Binding(binding=n, tensor=n % 3, name=name, site=0, moment=0) for n, name in enumerate(names))
-    run = ended(msgspec.structs.replace(a_record, bindings=bindings))
+    run = ended_run(msgspec.structs.replace(a_record, bindings=bindings))
     assert [t.tensor for t in ask(queries.tensors, run, name="losses[-1]").items] == [0]
     assert [t.tensor for t in ask(queries.tensors, run, name="a%b").items] == [1]
     assert [t.tensor for t in ask(queries.tensors, run, name="a_b").items] == [2]
@@ -130,15 +130,17 @@ def test_a_name_with_wildcards_of_sql_is_taken_as_written(ended, ask, a_record):
 
 def test_one_tensor_is_told_in_full(run, ask):
     w = ask(queries.tensor, run, 1)
-    assert [(one.name, one.line) for one in w.bindings] == [("w", 3)]
-    assert [(one.moment, one.grad) for one in w.snapshots] == [(1, "none"), (4, "present")]
-    assert [(one.of, one.elements) for one in w.values] == [("grad", [1.0, 1.0, 1.0])]
+    assert [(binding.name, binding.line) for binding in w.bindings] == [("w", 3)]
+    assert [(snapshot.moment, snapshot.grad) for snapshot in w.snapshots] == [(1, "none"), (4, "present")]
+    assert [(value.of, value.elements) for value in w.values] == [("grad", [1.0, 1.0, 1.0])]
     x, y = ask(queries.tensor, run, 0), ask(queries.tensor, run, 2)
-    assert [(one.line, one.version_after, one.done_by) for one in x.inplace_events] == [(4, 1, "statement")]
-    assert [(one.node, one.type, one.name, one.freed_by, one.line) for one in x.saved_by] == [
+    assert [
+        (inplace_event.line, inplace_event.version_after, inplace_event.done_by) for inplace_event in x.inplace_events
+    ] == [(4, 1, "statement")]
+    assert [(row.node, row.type, row.name, row.freed_by, row.line) for row in x.saved_by] == [
         (0, "MulBackward0", "self", 0, 4)
     ]
-    assert [(one.state, one.freed_by, one.holders) for one in y.holders] == [("freed", 0, ("y",))]
+    assert [(holder.state, holder.freed_by, holder.holders) for holder in y.holders] == [("freed", 0, ("y",))]
     assert ask(queries.tensor, run, 99) is None
 
 
@@ -148,14 +150,14 @@ def test_snapshots_tell_their_moment_and_statistics(run, ask):
     assert (second.kind, second.line, second.grad_id) == ("after-backward", 5, 0)
     assert (second.grad_stats.norm, second.grad_stats.mean, second.grad_stats.counted) == (1.75, 1.0, 3)
     assert second.grad_stats.std == pytest.approx(math.sqrt(1.75**2 / 3 - 1))
-    assert [one.moment for one in ask(queries.tensor_snapshots, run, 1, kind=["after-backward"])] == [4]
-    assert [one.moment for one in ask(queries.tensor_snapshots, run, 1, from_moment=2)] == [4]
-    assert [one.moment for one in ask(queries.tensor_snapshots, run, 1, to_moment=3)] == [1]
-    assert [one.moment for one in ask(queries.tensor_snapshots, run, 1, after=1)] == [4]
+    assert [row.moment for row in ask(queries.tensor_snapshots, run, 1, kind=["after-backward"])] == [4]
+    assert [row.moment for row in ask(queries.tensor_snapshots, run, 1, from_moment=2)] == [4]
+    assert [row.moment for row in ask(queries.tensor_snapshots, run, 1, to_moment=3)] == [1]
+    assert [row.moment for row in ask(queries.tensor_snapshots, run, 1, after=1)] == [4]
     assert ask(queries.tensor_snapshots, run, 2)[-1].why_none == "not-leaf"
 
 
-def test_snapshots_of_all_tensors_come_in_pages(ended, ask, a_record):
+def test_snapshots_of_all_tensors_come_in_pages(ended_run, ask, a_record):
     moments = a_record.moments[:3] + tuple(
         r.Moment(moment=3 + n, kind="after-statement", time_ns=n) for n in range(1200)
     )
@@ -163,15 +165,15 @@ def test_snapshots_of_all_tensors_come_in_pages(ended, ask, a_record):
     many = tuple(r.Snapshot(tensor=t, moment=m, version=m, **keep) for t in range(3) for m in range(0, 1203, 2 + t))
     small = {"backward_calls": (), "node_passes": (), "leaf_grads": (), "retentions": (), "small_values": ()}
     nodes = {"nodes": (), "edges": (), "saved": (), "tensor_nodes": ()}
-    run = ended(msgspec.structs.replace(a_record, moments=moments, snapshots=many, **small, **nodes))
+    run = ended_run(msgspec.structs.replace(a_record, moments=moments, snapshots=many, **small, **nodes))
     seen, after = [], None
     while True:
         page = ask(queries.snapshots, run, after=after, limit=400)
-        seen += [(one.tensor, one.moment, one.version) for one in page.items]
+        seen += [(item.tensor, item.moment, item.version) for item in page.items]
         after = page.next
         if after is None:
             break
-    assert seen == [(one.tensor, one.moment, one.version) for one in many]
+    assert seen == [(row.tensor, row.moment, row.version) for row in many]
 
 
 def test_backward_calls_tell_flags_roots_and_what_they_freed(run, ask):
@@ -184,7 +186,7 @@ def test_backward_calls_tell_flags_roots_and_what_they_freed(run, ask):
     assert ask(queries.backward_calls, run, after=0) == ()
 
 
-def test_what_a_backward_call_raised_is_told(ended, ask, a_record):
+def test_what_a_backward_call_raised_is_told(ended_run, ask, a_record):
     raised = r.Raised(
         n=7,
         type="RuntimeError",
@@ -194,7 +196,7 @@ def test_what_a_backward_call_raised_is_told(ended, ask, a_record):
         frames=(r.Frame(path="t.py", line=5, function="f", user=True),),
     )
     call = msgspec.structs.replace(a_record.backward_calls[0], outcome="raised", exception=7)
-    run = ended(msgspec.structs.replace(a_record, backward_calls=(call,), raised=(raised,)))
+    run = ended_run(msgspec.structs.replace(a_record, backward_calls=(call,), raised=(raised,)))
     assert ask(queries.backward_calls, run)[0].exception == "RuntimeError: a second time"
     (told,) = ask(queries.streams, run).exceptions
     assert (told.type, told.message, told.line, told.backward_call, told.caught) == (
@@ -225,7 +227,7 @@ def test_source_lines_carry_what_happened_on_them(run, ask):
     assert (file.path, file.files) == ("train.py", ("train.py", "a.py"))
     assert "".join(f"{line.text}\n" for line in file.lines) == SOURCE
     y = file.lines[3]
-    assert [(one.name, one.tensor, one.is_leaf, one.grad, one.times) for one in y.bindings] == [
+    assert [(binding.name, binding.tensor, binding.is_leaf, binding.grad, binding.times) for binding in y.bindings] == [
         ("y", 2, False, "not-read", 1)
     ]
     assert y.bindings[0].why_none.verdict == "not-leaf"
@@ -236,12 +238,12 @@ def test_source_lines_carry_what_happened_on_them(run, ask):
     assert ask(queries.source, run, path="b.py") is None
 
 
-def test_counts_that_overflow_are_cut_and_shown(ended, ask, a_record):
+def test_counts_that_overflow_are_cut_and_shown(ended_run, ask, a_record):
     most = 2**63 - 1
     odd = r.Statistics(nan=most, inf=most, counted=most)
     nodes = tuple(msgspec.structs.replace(a_record.nodes[0], node=n, saved_bytes=most, freed_by=None) for n in range(2))
     snapshots = (*a_record.snapshots[:3], msgspec.structs.replace(a_record.snapshots[3], value=odd))
-    run = ended(msgspec.structs.replace(a_record, nodes=nodes, snapshots=snapshots), files={"train.py": SOURCE})
+    run = ended_run(msgspec.structs.replace(a_record, nodes=nodes, snapshots=snapshots), files={"train.py": SOURCE})
     line = ask(queries.source, run).lines[3]
     assert (line.saved_bytes, line.held_bytes) == (2**53, 2**53)
     assert ask(queries.tensor, run, 2).tensor.nonfinite == most
@@ -256,7 +258,7 @@ def test_streams_tell_output_and_warnings(run, ask):
     streams = ask(queries.streams, run)
     assert (streams.stdout.tail, streams.stdout.total_bytes) == ("hi\0\\ud800", 99)
     assert (streams.stderr.tail, streams.exceptions) == ("", ())
-    assert [(one.category, one.message, one.line, one.count) for one in streams.warnings] == [
+    assert [(warning.category, warning.message, warning.line, warning.count) for warning in streams.warnings] == [
         ("UserWarning", "careful", 4, 1)
     ]
 
@@ -302,14 +304,14 @@ def test_non_finite_numbers_are_words_in_json():
     assert queries.as_json([math.nan, math.inf, -math.inf, 1.5]) == ["NaN", "Infinity", "-Infinity", 1.5]
 
 
-def test_nan_is_told_as_nan_and_not_as_missing(ended, ask, a_record):
+def test_nan_is_told_as_nan_and_not_as_missing(ended_run, ask, a_record):
     odd = r.Statistics(norm=math.nan, min=-math.inf, nan=2, inf=1, counted=3)
     snapshots = (
         *a_record.snapshots[:2],
         msgspec.structs.replace(a_record.snapshots[2], grad_stats=odd),
         a_record.snapshots[3],
     )
-    run = ended(msgspec.structs.replace(a_record, snapshots=snapshots))
+    run = ended_run(msgspec.structs.replace(a_record, snapshots=snapshots))
     w = ask(queries.tensor, run, 1)
     assert math.isnan(w.tensor.grad_norm)
     assert w.tensor.nonfinite == 3
@@ -335,7 +337,10 @@ def test_findings_come_worst_first_and_are_filtered(run, ask):
 
 def test_a_finding_comes_back_as_the_rules_made_it(run, ask, a_judgement):
     rows = ask(findings.page, run).items
-    finite = [msgspec.structs.replace(one, evidence=one.evidence | {"nan": "Infinity"}) for one in a_judgement.findings]
+    finite = [
+        msgspec.structs.replace(finding, evidence=finding.evidence | {"nan": "Infinity"})
+        for finding in a_judgement.findings
+    ]
     assert [row.finding for row in rows] == finite
     shown = ask(findings.get, rows[0].id).json()
     assert (shown["schema"], shown["id"], shown["run"], shown["ruleset"]) == (

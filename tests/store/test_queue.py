@@ -222,7 +222,7 @@ def test_what_happens_to_a_run_is_told_in_order(submit, claim, database, look):
         events = queries.events(reading, look(run))
         attempts = queries.attempts(reading, look(run))
     assert [(event.seq, event.kind, event.attempt) for event in events] == [(1, "queued", None), (2, "claimed", 1)]
-    assert [(one.attempt, one.worker, one.outcome) for one in attempts] == [(1, "w1", None)]
+    assert [(attempt.attempt, attempt.worker, attempt.outcome) for attempt in attempts] == [(1, "w1", None)]
 
 
 def test_the_claim_and_the_reaper_are_served_by_their_indices(database, submit, claim):

@@ -21,14 +21,14 @@ from store.recorders import ending as recorder_end
 from store.recorders import frames as recorder_frames
 from store.recorders import recorders
 from store.recorders import run_ids as recorder_ids
-from store.recorders.ending import Told
+from store.recorders.ending import ReportedEnd
 from store.recorders.recorder_requests import (
     Differs,
-    Ended,
     Misplaced,
     Missing,
     Recording,
-    Sent,
+    RunEnded,
+    SentFrame,
     TimeRefused,
     TooLarge,
     Unknown,
@@ -36,11 +36,11 @@ from store.recorders.recorder_requests import (
 from store.records import storage
 from store.runs import lifecycle
 from store.runs.model import FencedOut
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.upkeep import reaper as reaper_module
 from workers.upkeep.reaper import Reaper
 
-NOTHING = Told()
+NOTHING = ReportedEnd()
 DAY_MS = 86_400_000
 
 
@@ -48,7 +48,7 @@ DAY_MS = 86_400_000
 def begin(database):
     """`begin(id)`: make a watched run; its id."""
 
-    def made(public_id=None, **facts):
+    def begin_run(public_id=None, **facts):
         public_id = public_id or new_id("run")
         asked = {"public_id": public_id, "asked": hashlib.sha256(b"x").digest(), "capture": {"tier": "full"}}
         asked |= {"environment": {"torch": "2.13.0"}, "labels": {"a": "b"}, "created_by": "local"}
@@ -56,31 +56,31 @@ def begin(database):
             recorders.begin(transaction, Recording(**asked | facts))
         return public_id
 
-    return made
+    return begin_run
 
 
 @pytest.fixture
 def send(database):
     """`send(run, n, frame)`: the number wanted next."""
 
-    def one(run, n, body, **who):
+    def to_sent_frame(run, n, body, **who):
         kind, rows = frame_kind(body)
         with database.begin() as transaction:
-            return recorders.take(transaction, run, n, Sent(body=body, kind=kind, rows=rows), **who)
+            return recorders.take(transaction, run, n, SentFrame(body=body, kind=kind, rows=rows), **who)
 
-    return one
+    return to_sent_frame
 
 
 @pytest.fixture
 def end(database):
     """`end(run, told)`: close and settle it."""
 
-    def one(run, told=NOTHING, **more):
+    def send_frames(run, told=NOTHING, **more):
         with database.begin() as transaction:
             claim = recorder_end.close(transaction, run, told, **more)
         return claim is not None and recorder_end.settle(database, claim)
 
-    return one
+    return send_frames
 
 
 @pytest.fixture
@@ -90,11 +90,11 @@ def frames(a_record):
 
 @pytest.fixture
 def now(database):
-    def one(run):
+    def read_row(run):
         with database.read() as reading:
             return lifecycle.get(reading, run)
 
-    return one
+    return read_row
 
 
 def bodies(database, run):
@@ -121,7 +121,7 @@ def test_what_a_recorder_sends_is_the_record_of_its_run(database, begin, send, e
     assert (told.status, told.record.state, told.attempt, told.record.attempt) == ("succeeded", "whole", 1, 1)
     with database.read() as reading:
         assert same(storage.load(reading, told.key), a_record) in ([], ["streams"])
-        assert [one.public_id for one in rejudging.due(reading)] == [run]
+        assert [run.public_id for run in rejudging.due(reading)] == [run]
     assert bodies(database, run) == [None] * len(frames)
     assert end(run) is False
 
@@ -137,7 +137,7 @@ def test_a_frame_again_is_no_error_and_another_one_is(begin, send, end, frames):
     end(run)
     assert send(run, 1, frames[1]) == 2
     for n, body in ((1, frames[2]), (2, frames[2])):
-        with pytest.raises(Ended):
+        with pytest.raises(RunEnded):
             send(run, n, body)
 
 
@@ -207,8 +207,8 @@ def test_the_same_request_makes_one_run_and_another_one_is_refused(begin, end, s
         begin(run, asked=hashlib.sha256(b"y").digest())
     with pytest.raises(Differs):
         begin(submit().id)
-    end(run, Told(status="succeeded"))
-    with pytest.raises(Ended):
+    end(run, ReportedEnd(status="succeeded"))
+    with pytest.raises(RunEnded):
         begin(run)
 
 
@@ -254,24 +254,24 @@ def test_who_sends_the_same_frame_at_the_same_time_is_told_the_same(begin, send,
     for n, body in enumerate(frames):
         together = threading.Barrier(4)
 
-        def one(n=n, body=body, together=together):
+        def send_together(n=n, body=body, together=together):
             together.wait()
             return send(run, n, body)
 
         with ThreadPoolExecutor(4) as pool:
-            assert [one.result() for one in [pool.submit(one) for _ in range(4)]] == [n + 1] * 4
+            assert [future.result() for future in [pool.submit(send_together) for _ in range(4)]] == [n + 1] * 4
     assert now(run).recorder.next_frame == len(frames)
 
 
 def test_who_makes_the_same_run_at_the_same_time_is_told_the_same(database, begin):
     run, together = new_id("run"), threading.Barrier(4)
 
-    def one():
+    def begin_together():
         together.wait()
         return begin(run)
 
     with ThreadPoolExecutor(4) as pool:
-        assert {one.result() for one in [pool.submit(one) for _ in range(4)]} == {run}
+        assert {future.result() for future in [pool.submit(begin_together) for _ in range(4)]} == {run}
     with database.read() as reading:
         assert reading.execute(sa.select(sa.func.count()).select_from(tables.recorder)).scalar() == 1
 
@@ -287,15 +287,15 @@ def test_a_frame_at_the_time_of_the_end_is_in_the_record_or_refused(database, be
             together.wait()
             try:
                 return send(run, 1, source)
-            except Ended:
+            except RunEnded:
                 return None
 
-        def over(run=run, together=together):
+        def end_together(run=run, together=together):
             together.wait()
-            return end(run, Told(status="succeeded"))
+            return end(run, ReportedEnd(status="succeeded"))
 
         with ThreadPoolExecutor(2) as pool:
-            taken, ended = pool.submit(frame), pool.submit(over)
+            taken, ended = pool.submit(frame), pool.submit(end_together)
             assert ended.result()
         with database.read() as reading:
             assert (len(storage.load(reading, now(run).key).sources) == 1) == (taken.result() is not None)
@@ -306,10 +306,10 @@ def test_an_end_is_written_by_one_and_taken_over_when_that_one_is_gone(database,
     for n, body in enumerate(frames):
         send(run, n, body)
     with database.begin() as transaction:
-        first = recorder_end.close(transaction, run, Told())
+        first = recorder_end.close(transaction, run, ReportedEnd())
     with pytest.raises(recorder_end.BeingEnded), database.begin() as transaction:
-        recorder_end.close(transaction, run, Told())
-    with pytest.raises(Ended):
+        recorder_end.close(transaction, run, ReportedEnd())
+    with pytest.raises(RunEnded):
         send(run, len(frames), frames[1])
     assert recorder_end.overdue(database) == []
     change(now(run), lease_until=tables.Now(-1.0))
@@ -326,7 +326,7 @@ def test_an_end_that_fails_is_free_at_once(database, begin, send, frames, now, m
     for n, body in enumerate(frames):
         send(run, n, body)
     with database.begin() as transaction:
-        claim = recorder_end.close(transaction, run, Told())
+        claim = recorder_end.close(transaction, run, ReportedEnd())
     with monkeypatch.context() as patched:
         patched.setattr(recorder_frames, "MOST_WEIGHT", "broken")
         with pytest.raises(TypeError):
@@ -353,7 +353,8 @@ def test_silence_ends_as_lost_and_keeps_what_had_come(database, begin, send, fra
     told = now(run)
     assert (told.status, told.error.code, told.error.whose) == ("lost", "recorder-silent", "ours")
     assert (
-        told.error.message == f"its recorder was last heard of at {told.recorder.heard_at}; the record is what had come"
+        told.error.message
+        == f"the last heartbeat of its recorder was at {told.recorder.heard_at}; the record holds what had arrived"
     )
     assert (told.record.state, told.record.tensors) == ("partial", 3)
 
@@ -371,9 +372,9 @@ def test_an_end_that_is_handed_over_is_written_by_the_reaper_as_it_was_told(
 
     with pytest.raises(Missing):
         hand_over(NOTHING, frames=len(frames))
-    assert hand_over(Told(status="canceled"), frames=len(frames) - 1)
-    assert not hand_over(Told(status="succeeded")), "what was told first holds"
-    with pytest.raises(Ended):
+    assert hand_over(ReportedEnd(status="canceled"), frames=len(frames) - 1)
+    assert not hand_over(ReportedEnd(status="succeeded")), "what was told first holds"
+    with pytest.raises(RunEnded):
         send(run, len(frames) - 1, frames[-1])
     assert now(run).status == "running"
     reaper.round()
@@ -388,11 +389,11 @@ def test_ends_that_come_all_at_once_are_written_one_round_after_the_other(databa
     runs = [begin() for _ in range(4)]
     for run in runs:
         with database.begin() as transaction:
-            recorder_end.hand_over(transaction, run, Told(status="canceled"))
+            recorder_end.hand_over(transaction, run, ReportedEnd(status="canceled"))
     stop = threading.Event()
     serving = threading.Thread(target=reaper.serve, args=(stop,))
     serving.start()
-    until(lambda: not any(now(run).status == "running" for run in runs), "none runs any more", 30)
+    wait_until(lambda: not any(now(run).status == "running" for run in runs), "none runs any more", 30)
     stop.set()
     serving.join()
     assert {now(run).status for run in runs} == {"canceled"}
@@ -411,7 +412,7 @@ def test_a_cancel_ends_it_with_what_had_come_and_takes_no_more(database, begin, 
         send(run, n, body)
     with database.begin() as transaction:
         lifecycle.request_cancel(transaction, run)
-    with pytest.raises(Ended):
+    with pytest.raises(RunEnded):
         send(run, len(frames) - 1, frames[-1])
     threading.Event().wait(0.005)  # of the clock that a lease is measured by
     reaper.round()
@@ -421,9 +422,9 @@ def test_a_cancel_ends_it_with_what_had_come_and_takes_no_more(database, begin, 
 
 def test_a_run_without_a_frame_ends_too(begin, end, now):
     for told, status in (
-        (Told(), "failed"),
-        (Told(status="succeeded"), "succeeded"),
-        (Told(status="canceled"), "canceled"),
+        (ReportedEnd(), "failed"),
+        (ReportedEnd(status="succeeded"), "succeeded"),
+        (ReportedEnd(status="canceled"), "canceled"),
     ):
         run = begin()
         assert end(run, told)
@@ -435,7 +436,7 @@ def test_what_the_recorder_tells_wins_over_the_record(begin, send, end, frames, 
     for n, body in enumerate(frames):
         send(run, n, body)
     error = {"type": "OutOfMemoryError", "message": "CUDA out of memory", "path": "train.py", "line": 7}
-    end(run, Told(status="failed", exit_code=1, wall_seconds=12.5, error=error))
+    end(run, ReportedEnd(status="failed", exit_code=1, wall_seconds=12.5, error=error))
     told = now(run)
     assert (told.status, told.outcome.exit_code, told.outcome.wall_seconds) == ("failed", 1, 12.5)
     assert (told.error.code, told.error.type, told.error.line) == ("raised", "OutOfMemoryError", 7)
@@ -446,7 +447,7 @@ def test_frames_that_make_no_record_end_as_failed_with_the_reason(begin, send, e
     send(run, 0, header_frame(a_record.header))
     (lost,) = batch_frames("sites", [msgspec.structs.replace(a_record.sites[0], source=9)])
     send(run, 1, lost)
-    assert end(run, Told(status="succeeded"))
+    assert end(run, ReportedEnd(status="succeeded"))
     told = now(run)
     assert (told.status, told.error.code, told.record.state, told.record.bytes) == ("failed", "bad-record", "none", 0)
     assert "source" in told.error.message
@@ -457,8 +458,8 @@ def test_recorders_are_no_workers(database, begin, submit, claim):
         transaction.execute(sa.update(tables.tenant).values(max_running=1))
     begin()
     with database.read() as reading:
-        assert {one.name: one.used for one in quotas(reading)}["running"] == 0
-        assert [one.running for one in usage.queues(reading)] == [0, 0]
+        assert {quota.name: quota.used for quota in quotas(reading)}["running"] == 0
+        assert [queue.running for queue in usage.queues(reading)] == [0, 0]
     submit()
     assert claim() is not None
 
@@ -466,7 +467,7 @@ def test_recorders_are_no_workers(database, begin, submit, claim):
 def test_frames_count_in_the_quota_of_stored_bytes(database, begin, send, frames):
     run = begin()
     with database.begin() as transaction:
-        stored = sum(shares.stored(transaction).values())
+        stored = sum(shares.stored_bytes_by_kind(transaction).values())
         transaction.execute(sa.update(tables.tenant).values(max_record_bytes=stored + len(frames[0])))
     with database.read() as reading:
         Room().demand(reading)
@@ -513,10 +514,10 @@ def test_a_stale_writer_of_an_end_writes_nothing(database, begin, send, frames, 
     run = begin()
     send(run, 0, frames[0])
     with database.begin() as transaction:
-        stale = recorder_end.close(transaction, run, Told(status="succeeded"))
+        stale = recorder_end.close(transaction, run, ReportedEnd(status="succeeded"))
     change(now(run), lease_until=tables.Now(-1.0))
     with database.begin() as transaction:
-        fresh = recorder_end.close(transaction, run, Told(status="failed"))
+        fresh = recorder_end.close(transaction, run, ReportedEnd(status="failed"))
     assert fresh.attempt == 2
     with pytest.raises(FencedOut):
         lifecycle.heartbeat(database, stale)

@@ -118,9 +118,9 @@ def rounded(record):
             row,
             **{
                 name: msgspec.structs.replace(
-                    one, **{n: float32(getattr(one, n)) for n in numbers if getattr(one, n) is not None}
+                    item, **{n: float32(getattr(item, n)) for n in numbers if getattr(item, n) is not None}
                 )
-                for name, one in found.items()
+                for name, item in found.items()
             },
         )
 

@@ -14,8 +14,8 @@ PAST = "2020-01-01T00:00:00.000Z"
 
 
 @pytest.fixture
-def left(database):
-    """`left(run)`: rows of its record, and of its events."""
+def count_left(database):
+    """`count_left(run)`: rows of its record, and of its events."""
 
     def count(run):
         with database.read() as reading:
@@ -30,66 +30,68 @@ def left(database):
 
 
 def expired(database, **asked):
-    return [one.run for one in removal.expire(database, **asked)]
+    return [row.run for row in removal.expire(database, **asked)]
 
 
-def test_a_record_past_its_time_goes_and_its_run_and_findings_stay(database, ended, change, look, left, a_judgement):
-    old, young = ended(judgement=a_judgement), ended(judgement=a_judgement)
+def test_a_record_past_its_time_goes_and_its_run_and_findings_stay(
+    database, ended_run, change, look, count_left, a_judgement
+):
+    old, young = ended_run(judgement=a_judgement), ended_run(judgement=a_judgement)
     change(old, kept_until=PAST)
-    before = left(young)
+    before = count_left(young)
     assert expired(database) == [old.id]
     now = look(old)
-    assert (now.record.state, now.status, now.findings.error, left(old)) == ("expired", "succeeded", 1, 0)
+    assert (now.record.state, now.status, now.findings.error, count_left(old)) == ("expired", "succeeded", 1, 0)
     assert now.version > old.version
     with database.read() as reading:
         assert len(findings.page(reading, now).items) == 3
-    assert (look(young).record.state, left(young)) == ("whole", before)
+    assert (look(young).record.state, count_left(young)) == ("whole", before)
     assert expired(database) == []
 
 
-def test_pinned_and_unfinished_runs_are_never_touched(database, submit, claim, ended, change, left):
-    pinned = ended()
+def test_pinned_and_unfinished_runs_are_never_touched(database, submit, claim, ended_run, change, count_left):
+    pinned = ended_run()
     change(pinned, kept_until=PAST, pinned=True)
     running = submit()
     claim()
     change(running, kept_until=PAST, record_state="partial")
     assert expired(database) == []
-    assert left(pinned) > 0
+    assert count_left(pinned) > 0
 
 
-def test_the_longest_overdue_go_first_and_only_so_many(database, ended, change):
-    ids = [ended() for _ in range(3)]
+def test_the_longest_overdue_go_first_and_only_so_many(database, ended_run, change):
+    ids = [ended_run() for _ in range(3)]
     for run, year in zip(ids, (2022, 2020, 2021), strict=True):
         change(run, kept_until=f"{year}-01-01T00:00:00.000Z")
     assert expired(database, limit=2) == [ids[1].id, ids[2].id]
 
 
-def test_many_rows_go_in_pieces(database, ended, change, left, monkeypatch):
+def test_many_rows_go_in_pieces(database, ended_run, change, count_left, monkeypatch):
     monkeypatch.setattr(removal, "ROWS", 1)
-    run = ended()
+    run = ended_run()
     change(run, kept_until=PAST)
-    rows = left(run)
+    rows = count_left(run)
     (gone,) = removal.expire(database)
-    assert (left(run), gone.rows) == (0, rows - 3)  # its three events are no record
+    assert (count_left(run), gone.rows) == (0, rows - 3)  # its three events are no record
 
 
-def test_what_a_crash_left_is_finished_and_never_shown(database, ended, change, look, left, monkeypatch):
-    run = ended()
+def test_what_a_crash_left_is_finished_and_never_shown(database, ended_run, change, look, count_left, monkeypatch):
+    run = ended_run()
     change(run, kept_until=PAST)
-    real = removal._emptied
+    real = removal._empty_table
 
     def dies(database, table, key):
         if table.name == "record":
             raise OSError("killed")
         return real(database, table, key)
 
-    monkeypatch.setattr(removal, "_emptied", dies)
+    monkeypatch.setattr(removal, "_empty_table", dies)
     with pytest.raises(OSError, match="killed"):
         expired(database)
     monkeypatch.undo()
-    assert (look(run).record.state, left(run) > 0) == ("expired", True)
+    assert (look(run).record.state, count_left(run) > 0) == ("expired", True)
     assert removal.leftovers(database) == 1
-    assert (left(run), removal.leftovers(database)) == (0, 0)
+    assert (count_left(run), removal.leftovers(database)) == (0, 0)
 
 
 def used_bytes(database):
@@ -97,14 +99,14 @@ def used_bytes(database):
         return shares.used_bytes(reading)
 
 
-def test_a_database_near_its_cap_loses_the_oldest_records_of_who_has_too_much(database, ended, look, left):
-    old, young = ended(), ended()
+def test_a_database_near_its_cap_loses_the_oldest_records_of_who_has_too_much(database, ended_run, look, count_left):
+    old, young = ended_run(), ended_run()
     used = used_bytes(database)
     assert list(removal.shrink(database, 2 * used)) == []
-    gone = [one.run for one in removal.shrink(database, 1, limit=1)]
-    assert (gone, look(young).record.state, left(old)) == ([old.id], "whole", 0)
+    gone = [row.run for row in removal.shrink(database, 1, limit=1)]
+    assert (gone, look(young).record.state, count_left(old)) == ([old.id], "whole", 0)
     assert look(old).record_gone == "database-full"
-    assert [one.run for one in removal.shrink(database, 1)] == [young.id]
+    assert [row.run for row in removal.shrink(database, 1)] == [young.id]
     if not database.sqlite:
         assert used_bytes(database) < used
         return
@@ -116,10 +118,10 @@ def test_a_database_near_its_cap_loses_the_oldest_records_of_who_has_too_much(da
 
 
 def test_a_record_of_who_has_its_share_is_never_dropped_for_another(
-    database, ended, submit, claim, a_record, look, tenant
+    database, ended_run, submit, claim, a_record, look, tenant
 ):
     """The other one's records go, then the programs that it never ran, and then nothing."""
-    mine = ended()
+    mine = ended_run()
     with database.read() as reading:
         project = tenants.first_project(reading, tenant)
     submit(tenant_id=tenant, project_id=project)
@@ -131,10 +133,10 @@ def test_a_record_of_who_has_its_share_is_never_dropped_for_another(
         for n in range(3):
             text = {"a.py": f"x = {n}\n" + "#" * 300_000}
             snippets.keep(transaction, text, "a.py", tenant_id=tenant)
-    assert [one.run for one in removal.shrink(database, most)] == [theirs.public_id]
+    assert [row.run for row in removal.shrink(database, most)] == [theirs.public_id]
     assert (look(mine).record.state, programs(database)) == ("whole", 2)
     assert list(removal.shrink(database, most)) == []
-    assert [one.run for one in removal.shrink(database, 1)] == [mine.id]  # nobody has a share of nothing
+    assert [row.run for row in removal.shrink(database, 1)] == [mine.id]  # nobody has a share of nothing
 
 
 @pytest.fixture
@@ -161,14 +163,14 @@ def test_a_program_that_nobody_ran_goes_after_its_time_and_not_before(database, 
     assert (snippets.expire_unused(database), programs(database)) == (1, 0)
     with database.read() as reading:
         assert snippets.get(reading, snippets.Scope(), kept.id) is None
-        assert shares.stored(reading).get("programs", 0) == 0
+        assert shares.stored_bytes_by_kind(reading).get("programs", 0) == 0
     with database.begin() as transaction:
         again = snippets.keep(transaction, {"a.py": "x = 1\n"}, "a.py")
     assert again.fresh
 
 
-def test_a_program_goes_with_the_record_of_its_last_run(database, submit, claim, ended, change, look):
-    run = ended()
+def test_a_program_goes_with_the_record_of_its_last_run(database, submit, claim, ended_run, change, look):
+    run = ended_run()
     waiting = submit()
     due(database)
     assert (snippets.expire_unused(database), programs(database)) == (0, 1)
@@ -191,14 +193,14 @@ def test_a_program_goes_with_the_record_of_its_last_run(database, submit, claim,
     assert claim().files == {"train.py": "x = 1\n"}
 
 
-def test_a_record_that_expires_takes_its_program_with_it(database, ended, change):
-    run = ended()
+def test_a_record_that_expires_takes_its_program_with_it(database, ended_run, change):
+    run = ended_run()
     change(run, kept_until=PAST)
     list(removal.expire(database))
     assert (snippets.expire_unused(database), programs(database)) == (1, 0)
 
 
-def test_events_that_left_long_ago_go_with_their_tries(database, ended):
+def test_events_that_left_long_ago_go_with_their_tries(database, ended_run):
     with database.begin() as transaction:
         values = {"event_id": "e", "tenant_id": 1, "kind": "run.ended", "subject": "r", "body": {}, "created_at": PAST}
         transaction.execute(sa.insert(tables.outbox).values(values | {"planned_at": PAST}))

@@ -24,9 +24,9 @@ def test_every_table_but_those_with_lists_of_their_own_is_listed():
     assert set(r.TABLES) - set(LISTABLE) == {"snapshots", "tensor_nodes", "streams"}
 
 
-def test_rows_are_those_of_the_record(database, ended):
+def test_rows_are_those_of_the_record(database, ended_run):
     record = full_record()
-    run = ended(record)
+    run = ended_run(record)
     with database.read() as reading:
         for table in LISTABLE:
             page = queries.rows(reading, run, table)
@@ -36,8 +36,8 @@ def test_rows_are_those_of_the_record(database, ended):
 
 
 @pytest.mark.parametrize("table", ["optimizer_events", "grad_inputs", "sites"])
-def test_pages_hold_every_row_once(database, ended, table):
-    run, after, seen = ended(full_record()), 0, []
+def test_pages_hold_every_row_once(database, ended_run, table):
+    run, after, seen = ended_run(full_record()), 0, []
     with database.read() as reading:
         while after is not None:
             page = queries.rows(reading, run, table, after=after, limit=1)
@@ -46,7 +46,7 @@ def test_pages_hold_every_row_once(database, ended, table):
     assert text(seen) == text([plain(row) for row in getattr(full_record(), table)])
 
 
-def test_a_table_that_is_not_there_is_no_table(database, ended):
-    run = ended()
+def test_a_table_that_is_not_there_is_no_table(database, ended_run):
+    run = ended_run()
     with database.read() as reading, pytest.raises(KeyError):
         queries.rows(reading, run, "gradients")

@@ -45,8 +45,17 @@ def test_an_empty_or_short_secret_is_refused_with_its_path(settings, content):
     with pytest.raises(SecretRefused, match=f"{path} has {len(content)} bytes and needs at least 32"):
         server_secret(settings)
     assert path.read_bytes() == content
-    path.write_bytes(b"s" * 32)
-    assert server_secret(settings) == b"s" * 32
+    path.write_bytes(bytes(range(32)))
+    assert server_secret(settings) == bytes(range(32))
+
+
+@pytest.mark.parametrize("byte", [b"\0", b"s", b"\xff"])
+def test_a_secret_of_one_byte_repeated_is_refused(settings, byte):
+    path = settings.make_home() / "secret"
+    path.write_bytes(byte * 32)
+    with pytest.raises(SecretRefused, match=f"{path} is one byte repeated"):
+        server_secret(settings)
+    assert path.read_bytes() == byte * 32
 
 
 def test_the_file_and_its_name_are_on_the_disk_before_it_is_used(settings, monkeypatch):
@@ -72,8 +81,9 @@ def test_no_new_secret_is_made_for_a_database_with_keys(with_a_key):
 
 def test_a_secret_of_the_environment_needs_no_file(with_a_key):
     settings, _, _ = with_a_key
-    named = StoreSettings.from_environment({"BACKPROBE_SECRET": "s" * 32}, home=settings.home)
-    assert server_secret(named) == b"s" * 32
+    secret = "0123456789abcdef" * 2
+    named = StoreSettings.from_environment({"BACKPROBE_SECRET": secret}, home=settings.home)
+    assert server_secret(named) == secret.encode()
 
 
 def test_an_empty_database_is_no_reason_to_refuse(settings):

@@ -1,4 +1,4 @@
-"""Connections: what an error of theirs may say, and how often an outage is told."""
+"""Connections: what an error of theirs may say, and how often an outage is logged."""
 
 import logging
 
@@ -54,12 +54,12 @@ def test_a_database_that_fails_here_and_there_has_one_outage(caplog):
     now = 0.0
     outage = Outage(told=True, clock=lambda: now)
     for _ in range(20):
-        outage.failed(OSError("gone"))
+        outage.note_failure(OSError("gone"))
         now += 1.0
-        outage.worked()
+        outage.note_success()
     assert caplog.messages == ["the database is away, full, damaged or not migrated: OSError: gone"]
     now += 5.0
-    outage.worked()
+    outage.note_success()
     assert caplog.messages[1:] == ["the database answers again, after 25 s"]
 
 

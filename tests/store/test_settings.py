@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from store.database import ids
 from store.database.settings import EMBEDDED_TRANSPORT, StoreSettings, celery_settings, with_driver
-from store.database.text import json_text, json_value, restored, stored
+from store.database.text import decode_text, encode_text, json_text, json_value
 from store.runs.limits import LIMITS, LimitOutOfRange, Limits, UnknownLimit
 
 
@@ -47,7 +47,7 @@ def test_limits_have_a_default_between_least_and_most():
     for limit in LIMITS.values():
         assert limit.least <= limit.default <= limit.most
         assert getattr(Limits(), limit.name) == limit.default
-    assert set(Limits().stored()) == set(LIMITS)
+    assert set(Limits().to_column()) == set(LIMITS)
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -58,7 +58,7 @@ def test_a_limit_outside_its_range_is_refused_by_name(name):
             Limits.from_request({name: value})
         assert (refused.value.name, refused.value.least, refused.value.most) == (name, limit.least, limit.most)
     for value in (limit.least, limit.most):
-        assert Limits.from_request({name: value}).stored()[name] == value
+        assert Limits.from_request({name: value}).to_column()[name] == value
 
 
 def test_an_unknown_limit_is_refused_and_an_old_one_is_dropped():
@@ -69,11 +69,11 @@ def test_an_unknown_limit_is_refused_and_an_old_one_is_dropped():
 
 @given(ms=st.integers(0, 2**47))
 def test_an_id_tells_its_time_and_sorts_by_it(ms):
-    one = ids.new_id("run", ms)
-    assert ids.is_id("run", one)
-    assert not ids.is_id("snp", one)
-    assert ids.milliseconds(one) == ms
-    assert one < ids.new_id("run", ms + 1)
+    public_id = ids.new_id("run", ms)
+    assert ids.is_id("run", public_id)
+    assert not ids.is_id("snp", public_id)
+    assert ids.milliseconds(public_id) == ms
+    assert public_id < ids.new_id("run", ms + 1)
 
 
 def test_an_id_is_a_uuid_of_version_7():
@@ -95,14 +95,14 @@ def test_the_part_of_an_id_counts_months_since_2020():
 )
 def test_what_is_no_id_is_refused(text):
     assert not ids.is_id("run", text)
-    with pytest.raises(ValueError, match="not an id"):
+    with pytest.raises(ValueError, match="is not a public id"):
         ids.part(text)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\x1a01")))
 def test_text_comes_back_and_holds_no_nul_meanwhile(text):
-    assert "\0" not in stored(text)
-    assert restored(stored(text)) == text
+    assert "\0" not in encode_text(text)
+    assert decode_text(encode_text(text)) == text
 
 
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\x1a\\u0"), max_size=8)
@@ -122,6 +122,6 @@ def test_json_comes_back_and_holds_no_nul_meanwhile(value):
 
 
 def test_lone_surrogates_are_written_as_escapes():
-    assert stored("a\ud800") == "a\\ud800"
+    assert encode_text("a\ud800") == "a\\ud800"
     assert json_value(json_text({"k": ["\ud800"]})) == {"k": ["\\ud800"]}
     assert json_text([float("nan"), float("-inf")]) == '["NaN","-Infinity"]'

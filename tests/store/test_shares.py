@@ -14,9 +14,9 @@ from store.tables.storage_usage import COUNTED
 from store.webhooks import webhooks
 
 
-def stored(database, tenant_id=1):
+def stored_by_kind(database, tenant_id=1):
     with database.read() as reading:
-        return {kind: size for kind, size in shares.stored(reading, tenant_id=tenant_id).items() if size}
+        return {kind: size for kind, size in shares.stored_bytes_by_kind(reading, tenant_id=tenant_id).items() if size}
 
 
 def counted_anew(database):
@@ -25,18 +25,18 @@ def counted_anew(database):
         rows = {name: reading.execute(sa.select(tables.METADATA.tables[name])).mappings().all() for name in TABLES}
     by_id = {name: {row["id"]: row for row in found if "id" in row} for name, found in rows.items()}
     found: dict[tuple[int, str], int] = {}
-    for one in COUNTED:
-        for row in rows[one.table]:
-            if one.kind == "records":
+    for counted in COUNTED:
+        for row in rows[counted.table]:
+            if counted.kind == "records":
                 size = 0 if row["record_state"] == "expired" else row["record_bytes"]
             else:
-                size = one.rest + sum(length(database, one.table, row, column) for column in one.long)
-            key = (owner(by_id, one.table, row), one.kind)
+                size = counted.rest + sum(length(database, counted.table, row, column) for column in counted.long)
+            key = (owner(by_id, counted.table, row), counted.kind)
             found[key] = found.get(key, 0) + size
     return {key: size for key, size in found.items() if size}
 
 
-TABLES = sorted({one.table for one in COUNTED})
+TABLES = sorted({counted.table for counted in COUNTED})
 UP = {
     "snippet_file": ("snippet_id", "snippet"),
     "recorder": ("run_id", "run"),
@@ -80,10 +80,10 @@ def in_all(database):
     return {key: size for key, size in found.items() if size}
 
 
-def test_all_that_is_written_changed_and_deleted_is_counted(database, ended, submit, change, a_judgement):
-    first = stored(database)
+def test_all_that_is_written_changed_and_deleted_is_counted(database, ended_run, submit, change, a_judgement):
+    first = stored_by_kind(database)
     assert set(first) == {"projects"}  # the first one, counted when the table was made
-    run, other = ended(judgement=a_judgement), submit(labels={"a": "\u20ac"})
+    run, other = ended_run(judgement=a_judgement), submit(labels={"a": "\u20ac"})
     with database.begin() as transaction:
         snippets.keep(transaction, {"b.py": "y = '\u20ac'\n"}, "b.py")
         new = audits.NewAudit(name="n", project_id=1, created_by="t", labels={"c": "d"})
@@ -94,7 +94,15 @@ def test_all_that_is_written_changed_and_deleted_is_counted(database, ended, sub
         audits.create(transaction, new, items)
         given = {"url": "https://hooks.example/in", "events": ["run.ended"], "enabled": True, "project": None}
         hook = webhooks.create(transaction, webhooks.Scope(), given, b"seal")
-    assert set(stored(database)) == {"projects", "programs", "runs", "records", "findings", "audits", "webhooks"}
+    assert set(stored_by_kind(database)) == {
+        "projects",
+        "programs",
+        "runs",
+        "records",
+        "findings",
+        "audits",
+        "webhooks",
+    }
     assert in_all(database) == counted_anew(database)
     change(other, labels={"longer": "than before"})
     with database.begin() as transaction:
@@ -105,7 +113,7 @@ def test_all_that_is_written_changed_and_deleted_is_counted(database, ended, sub
         webhooks.delete(transaction, hook)
         for table in (tables.audit_item, tables.audit):
             transaction.execute(sa.delete(table))
-    assert set(stored(database)) == {"projects", "programs", "runs", "findings"}
+    assert set(stored_by_kind(database)) == {"projects", "programs", "runs", "findings"}
     assert in_all(database) == counted_anew(database)
 
 
@@ -141,18 +149,18 @@ def test_what_is_written_while_changes_are_folded_is_counted(database):
 
     with ThreadPoolExecutor(3) as writers:
         at_work = [writers.submit(write, writer) for writer in range(3)]
-        while not all(one.done() for one in at_work):
+        while not all(future.done() for future in at_work):
             shares.fold(database)
-    assert [one.exception() for one in at_work] == [None] * 3
+    assert [future.exception() for future in at_work] == [None] * 3
     shares.fold(database)
     assert in_all(database) == counted_anew(database)
 
 
-def test_the_kinds_of_records_and_of_all_are_told_as_quotas(database, ended):
-    ended()
+def test_the_kinds_of_records_and_of_all_are_told_as_quotas(database, ended_run):
+    ended_run()
     with database.read() as reading:
-        had = {one.name: one for one in quotas.quotas(reading)}
-        stored_now = shares.stored(reading)
+        had = {quota.name: quota for quota in quotas.quotas(reading)}
+        stored_now = shares.stored_bytes_by_kind(reading)
     assert had["record_bytes"].used == stored_now["records"] > 0
     assert had["stored_bytes"].used == sum(stored_now.values()) > had["record_bytes"].used
     assert had["record_bytes"].allowed == had["stored_bytes"].allowed
@@ -171,7 +179,7 @@ def test_the_kinds_of_records_and_of_all_are_told_as_quotas(database, ended):
 )
 def test_a_share_is_what_is_left_when_those_with_less_have_theirs(most, used, parts, share, over):
     now = Shares(most=most, used=used, parts=parts)
-    assert (now.share, now.over, now.full) == (share, over, used >= most)
+    assert (now.share, now.tenants_over_share, now.full) == (share, over, used >= most)
 
 
 def test_a_full_database_refuses_who_is_over_its_share_and_nobody_else(database, tmp_path):

@@ -26,21 +26,21 @@ def test_two_keys_give_two_signatures_the_newest_first():
 
 def test_a_seal_gives_its_secret_to_this_server_only():
     seal = signing.new_seal(SERVER)
-    key = signing.unsealed(seal, SERVER)
+    key = signing.unseal_secret(seal, SERVER)
     assert len(key) == 32
-    assert signing.unsealed(seal, SERVER) == key
+    assert signing.unseal_secret(seal, SERVER) == key
     assert key not in seal
-    assert signing.unsealed(signing.new_seal(SERVER), SERVER) != key
+    assert signing.unseal_secret(signing.new_seal(SERVER), SERVER) != key
     for other in (b"t" * 32, b""):
         with pytest.raises(signing.ForeignSeal, match="BACKPROBE_SECRET"):
-            signing.unsealed(seal, other)
+            signing.unseal_secret(seal, other)
     with pytest.raises(signing.ForeignSeal):
-        signing.unsealed(seal[:-1] + bytes([seal[-1] ^ 1]), SERVER)
+        signing.unseal_secret(seal[:-1] + bytes([seal[-1] ^ 1]), SERVER)
 
 
 def test_what_is_shown_is_the_key_in_base64():
-    key = signing.unsealed(signing.new_seal(SERVER), SERVER)
-    shown = signing.shown(key)
+    key = signing.unseal_secret(signing.new_seal(SERVER), SERVER)
+    shown = signing.secret_text(key)
     assert shown.startswith("whsec_")
     assert base64.b64decode(shown.removeprefix("whsec_")) == key
     assert 24 <= len(key) <= 64  # the standard's bounds
@@ -55,7 +55,10 @@ def test_the_server_s_secret_is_the_environment_s_or_the_home_s(tmp_path):
     assert len(made) == 32
     assert secret(BACKPROBE_SECRET="") == made
     assert (tmp_path / "secret").stat().st_mode & 0o077 == 0
-    assert secret(BACKPROBE_SECRET="x" * 32) == b"x" * 32
-    with pytest.raises(ValueError, match="needs 32"):
-        secret(BACKPROBE_SECRET="x" * 31)
-    assert "xxxx" not in repr(StoreSettings.from_environment({"BACKPROBE_SECRET": "x" * 32}, tmp_path))
+    named = "0123456789abcdef" * 2
+    assert secret(BACKPROBE_SECRET=named) == named.encode()
+    with pytest.raises(ValueError, match="has 31 of the 32 characters that it needs"):
+        secret(BACKPROBE_SECRET=named[1:])
+    with pytest.raises(ValueError, match="is one character repeated"):
+        secret(BACKPROBE_SECRET="x" * 64)
+    assert "abcdef" not in repr(StoreSettings.from_environment({"BACKPROBE_SECRET": named}, tmp_path))

@@ -53,7 +53,7 @@ def worker(database):
 def claimed(claim, times, **asked):
     """Whose runs are claimed, one after the other, until there is none to be had."""
     taken = [claim(**asked) for _ in range(times)]
-    return [one.tenant_id for one in taken if one is not None]
+    return [row.tenant_id for row in taken if row is not None]
 
 
 @pytest.mark.parametrize(("slots", "share"), [(1, 1), (2, 1), (3, 2), (4, 3), (8, 6)])

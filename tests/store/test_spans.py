@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from store.database.settings import StoreSettings
 from store.telemetry.spans import ANSWER_SECONDS, MISSING, MOST_WAITING, Spans
-from store.telemetry.trace import begun, below, continued
+from store.telemetry.trace import begin_trace, child_span, continue_span
 
 SECONDS = 30
 
@@ -52,7 +52,7 @@ def collector():
     server.server_close()
 
 
-def sent(collector):
+def sent_spans(collector):
     """The spans that came, in order, each with its service."""
     found = []
     for path, kind, body in collector.got:
@@ -61,11 +61,11 @@ def sent(collector):
             (name,) = resource.resource.attributes
             assert name.key == "service.name"
             for scope in resource.scope_spans:
-                found += [told(span, name.value.string_value) for span in scope.spans]
+                found += [describe_span(span, name.value.string_value) for span in scope.spans]
     return found
 
 
-def told(span, service):
+def describe_span(span, service):
     """What is looked at of one span."""
     return {
         "service": service,
@@ -77,23 +77,25 @@ def told(span, service):
         "startTimeUnixNano": span.start_time_unix_nano,
         "endTimeUnixNano": span.end_time_unix_nano,
         "status": span.status.code,
-        "attributes": {one.key: one.value.string_value or one.value.int_value for one in span.attributes},
+        "attributes": {
+            attribute.key: attribute.value.string_value or attribute.value.int_value for attribute in span.attributes
+        },
     }
 
 
 def test_a_span_and_its_steps_come_as_the_protocol_says(collector):
     spans = Spans(collector.url, "backprobe-api")
-    caller = continued("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    caller = continue_span("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     assert caller is not None
     at = time.time_ns()
-    with pytest.raises(ZeroDivisionError), spans.within(caller, "judge"):
+    with pytest.raises(ZeroDivisionError), spans.record_span(caller, "judge"):
         _ = 1 // 0
-    with spans.within(caller, "store"):
+    with spans.record_span(caller, "store"):
         pass
     spans.add(caller, "GET /v1/runs", at, "server", http__route="/v1/runs", http__response__status_code=200)
-    spans.add(begun(), "attempt", at, "consumer")
+    spans.add(begin_trace(), "attempt", at, "consumer")
     spans.close()
-    judge, store, whole, first = sent(collector)
+    judge, store, whole, first = sent_spans(collector)
     assert {span["traceId"] for span in (judge, store, whole)} == {caller.trace_id}
     assert (judge["parentSpanId"], store["parentSpanId"], whole["parentSpanId"]) == (
         caller.span_id,
@@ -112,7 +114,7 @@ def test_a_span_and_its_steps_come_as_the_protocol_says(collector):
 
 def test_a_trace_that_its_caller_does_not_record_is_not_sent(collector):
     spans = Spans(collector.url, "backprobe-api")
-    spans.add(continued("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"), "GET", time.time_ns())
+    spans.add(continue_span("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"), "GET", time.time_ns())
     spans.add(None, "GET", time.time_ns())
     spans.close()
     assert collector.got == []
@@ -124,7 +126,7 @@ def test_a_collector_that_is_away_or_refuses_holds_up_nobody_and_the_log_says_so
     spans = Spans("http://127.0.0.1:1/v1/traces" if away else collector.url, "backprobe-api")
     began = time.monotonic()
     for _ in range(2 * MOST_WAITING):
-        spans.add(begun(), "GET", time.time_ns())
+        spans.add(begin_trace(), "GET", time.time_ns())
     assert time.monotonic() - began < SECONDS
     spans.close()
     assert time.monotonic() - began < SECONDS + 2 * ANSWER_SECONDS
@@ -144,8 +146,8 @@ def test_where_nobody_takes_spans_none_is_begun_and_no_thread_runs():
     spans = Spans(None, "backprobe-api")
     before = threading.active_count()
     assert spans.span(None) is None
-    with spans.within(begun(), "judge"):
-        spans.add(below(begun()), "GET", time.time_ns())
+    with spans.record_span(begin_trace(), "judge"):
+        spans.add(child_span(begin_trace()), "GET", time.time_ns())
     assert threading.active_count() == before
     spans.close()
 

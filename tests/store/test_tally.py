@@ -21,9 +21,9 @@ def look(database):
     return looked
 
 
-def test_runs_and_attempts_that_ended_are_counted_once(database, submit, claim, ended, look):
-    ended(ending=completion.Ending(status="failed", wall_seconds=0.3))
-    ended(ending=completion.Ending(status="succeeded", wall_seconds=7000.0))
+def test_runs_and_attempts_that_ended_are_counted_once(database, submit, claim, ended_run, look):
+    ended_run(ending=completion.Ending(status="failed", wall_seconds=0.3))
+    ended_run(ending=completion.Ending(status="succeeded", wall_seconds=7000.0))
     submit(max_attempts=1)
     claim(lease_seconds=-1.0)
     lifecycle.expire_leases(database)
@@ -44,19 +44,19 @@ def test_runs_and_attempts_that_ended_are_counted_once(database, submit, claim, 
         assert found.snapshots == 8
 
 
-def test_the_first_look_counts_nothing_and_the_last_seconds_wait(ended, change, look):
-    change(ended(), finished_at=LONG_AGO)
+def test_the_first_look_counts_nothing_and_the_last_seconds_wait(ended_run, change, look):
+    change(ended_run(), finished_at=LONG_AGO)
     behind, fresh = Tally("2020-01-02T00:00:00.000Z", lag_seconds=3600.0), Tally(lag_seconds=0.0)
-    ended()
+    ended_run()
     assert look(behind).runs["succeeded"] == 0
     assert look(fresh).runs["succeeded"] == 0
     assert look(Tally(LONG_AGO, lag_seconds=3600.0)).runs["succeeded"] == 0  # the moment itself was counted before
     assert look(Tally("2019-12-31T00:00:00.000Z", lag_seconds=3600.0)).runs["succeeded"] == 1
 
 
-def test_a_look_goes_by_the_indices(database, ended, look):
+def test_a_look_goes_by_the_indices(database, ended_run, look):
     for _ in range(3):
-        ended()
+        ended_run()
     plans = []
 
     def explain(connection, _cursor, statement, parameters, _context, _many):
@@ -84,8 +84,8 @@ def test_tries_are_told_apart_by_their_answer(database, look):
         hook |= {"enabled": True, "failures": 0, "version": 1} | now
         to = transaction.execute(sa.insert(tables.webhook).values(hook).returning(tables.webhook.c.id)).scalar_one()
         sent = {"public_id": "dlv_1", "outbox_id": of, "webhook_id": to, "state": "dead", "attempts": 3}
-        one = sa.insert(tables.delivery).values(sent | {"next_at": tables.Now()}).returning(tables.delivery.c.id)
-        number = transaction.execute(one).scalar_one()
+        delivery = sa.insert(tables.delivery).values(sent | {"next_at": tables.Now()}).returning(tables.delivery.c.id)
+        number = transaction.execute(delivery).scalar_one()
         for n, status in enumerate((None, 503, 204), 1):
             tried = {"delivery_id": number, "n": n, "at": tables.Now(), "address": "", "status": status, "ms": 1}
             transaction.execute(sa.insert(tables.delivery_try).values(tried))

@@ -11,12 +11,12 @@ from store.queries import CurveAsked, StateFilter
 
 
 @pytest.fixture
-def run(ended, a_record, some_whys):
-    return ended(a_record, whys=some_whys)
+def run(ended_run, a_record, some_whys):
+    return ended_run(a_record, whys=some_whys)
 
 
 @pytest.fixture
-def at(database, run):
+def ask_at(database, run):
     def then(moment, **asked):
         with database.read() as reading:
             return queries.tensors_at(reading, run, moment, **asked)
@@ -24,30 +24,30 @@ def at(database, run):
     return then
 
 
-def test_a_tensor_is_told_by_its_last_snapshot_by_then(at):
-    x, w = at(1).items
+def test_a_tensor_is_told_by_its_last_snapshot_by_then(ask_at):
+    x, w = ask_at(1).items
     assert (x.name, x.state.moment, x.state.grad) == ("x", 0, "none")
     assert (w.state.moment, w.state.kind, w.state.grad, w.grad_norm, w.value_norm) == (
         1, "after-statement", "none", None, 1.75,
     )  # fmt: skip
-    _x, w, y = at(4).items
+    _x, w, y = ask_at(4).items
     assert (w.state.moment, w.state.kind, w.state.grad, w.grad_norm, w.value_norm) == (
         4, "after-backward", "present", 1.75, None,
     )  # fmt: skip
     assert (y.state.grad_fn, y.state.is_leaf, y.why_none.verdict) == ("MulBackward0", False, "not-leaf")
 
 
-def test_why_there_is_no_gradient_is_told_at_the_last_snapshot_only(ended, database, a_record, some_whys):
+def test_why_there_is_no_gradient_is_told_at_the_last_snapshot_only(ended_run, database, a_record, some_whys):
     later = [*a_record.snapshots, msgspec.structs.replace(a_record.snapshots[-1], moment=4)]
-    run = ended(msgspec.structs.replace(a_record, snapshots=tuple(later)), whys=some_whys)
+    run = ended_run(msgspec.structs.replace(a_record, snapshots=tuple(later)), whys=some_whys)
     with database.read() as reading:
         early, late = (queries.tensors_at(reading, run, moment).items[2] for moment in (3, 4))
     assert (early.why_none, late.why_none.verdict) == (None, "not-leaf")
 
 
-def test_filters_look_at_the_state_then(at):
+def test_filters_look_at_the_state_then(ask_at):
     def names(moment, **state):
-        return [row.name for row in at(moment, state=StateFilter(**state)).items]
+        return [row.name for row in ask_at(moment, state=StateFilter(**state)).items]
 
     assert names(3, grad=["present"]) == []
     assert names(4, grad=["present"]) == ["w"]
@@ -55,24 +55,24 @@ def test_filters_look_at_the_state_then(at):
     assert names(4, grad_norm_gt=1.8) == names(3, grad_norm_gt=1.7) == []
     assert names(5, is_leaf=True) == ["x", "w"]
     assert names(5, requires_grad=True, is_leaf=False) == ["y"]
-    assert [row.name for row in at(5, name="w").items] == ["w"]
+    assert [row.name for row in ask_at(5, name="w").items] == ["w"]
 
 
-def test_what_comes_page_by_page_is_the_whole(at, monkeypatch):
+def test_what_comes_page_by_page_is_the_whole(ask_at, monkeypatch):
     monkeypatch.setattr(importlib.import_module("store.queries.tensors.tensor_states"), "AT_ONCE", 2)
-    whole = at(5).items
+    whole = ask_at(5).items
     for state in (StateFilter(), StateFilter(requires_grad=True)):
         seen, after = [], None
         while True:
-            page = at(5, after=after, limit=1, state=state)
+            page = ask_at(5, after=after, limit=1, state=state)
             seen += page.items
             if (after := page.next) is None:
                 break
         assert seen == [row for row in whole if state.passes(row)]
 
 
-def test_a_tensor_without_a_snapshot_by_then_is_there_without_a_state(ended, database, a_record):
-    run = ended(msgspec.structs.replace(a_record, snapshots=a_record.snapshots[1:]))
+def test_a_tensor_without_a_snapshot_by_then_is_there_without_a_state(ended_run, database, a_record):
+    run = ended_run(msgspec.structs.replace(a_record, snapshots=a_record.snapshots[1:]))
     with database.read() as reading:
         x, _w = queries.tensors_at(reading, run, 1).items
         filtered = queries.tensors_at(reading, run, 1, state=StateFilter(is_leaf=True)).items
@@ -91,8 +91,8 @@ def long_record(record, moments=7):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 1000])
-def test_a_curve_comes_whole_whatever_the_page(ended, database, a_record, limit):
-    run = ended(long_record(a_record))
+def test_a_curve_comes_whole_whatever_the_page(ended_run, database, a_record, limit):
+    run = ended_run(long_record(a_record))
     rows, after = [], None
     with database.read() as reading:
         while True:
@@ -106,8 +106,8 @@ def test_a_curve_comes_whole_whatever_the_page(ended, database, a_record, limit)
     assert told == [(1, "w", 4, 0, "1.75"), *steps]
 
 
-def test_a_curve_has_the_moments_and_tensors_that_were_asked_for(ended, database, a_record):
-    run = ended(long_record(a_record))
+def test_a_curve_has_the_moments_and_tensors_that_were_asked_for(ended_run, database, a_record):
+    run = ended_run(long_record(a_record))
     asked = CurveAsked(stat="grad_norm", first_step=3, last_step=4, tensors=queries.TensorFilter(name="w"))
     nobody = CurveAsked(stat="grad_norm", tensors=queries.TensorFilter(name="x"))
     with database.read() as reading:

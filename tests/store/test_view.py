@@ -24,19 +24,19 @@ def number(value):
     return math.nan if value == "NaN" else float32(value) if isinstance(value, float) else value
 
 
-def equal(one, other):
+def equal(first, other):
     """Equal, or both NaN."""
-    both = isinstance(one, float) and isinstance(other, float)
-    return one == other or (both and math.isnan(one) and math.isnan(other))
+    both = isinstance(first, float) and isinstance(other, float)
+    return first == other or (both and math.isnan(first) and math.isnan(other))
 
 
-def seen(database, where="true", columns="*"):
+def select_view(database, where="true", columns="*"):
     with database.read() as reading:
         query = sa.text(f"select {columns} from snapshot where {where} order by tensor, moment")
         return reading.execute(query).mappings().all()
 
 
-def test_a_row_of_the_view_is_a_snapshot_of_the_record(database, ended, a_record):
+def test_a_row_of_the_view_is_a_snapshot_of_the_record(database, ended_run, a_record):
     odd = r.Statistics(norm=math.nan, sum=math.inf, min=-1.5, max=None, nan=2**40, inf=3, counted=7, kind="sampled")
     first, *rest = a_record.snapshots
     record = type(a_record)(
@@ -48,12 +48,12 @@ def test_a_row_of_the_view_is_a_snapshot_of_the_record(database, ended, a_record
             )
         }
     )
-    run = ended(record)
-    rows = seen(database)
+    run = ended_run(record)
+    rows = select_view(database)
     assert [(row["run"], row["tensor"], row["moment"]) for row in rows] == [
-        (run.id, one.tensor, one.moment) for one in record.snapshots
+        (run.id, snapshot.tensor, snapshot.moment) for snapshot in record.snapshots
     ]
-    for row, one in zip(rows, record.snapshots, strict=True):
+    for row, snapshot in zip(rows, record.snapshots, strict=True):
         for name in (
             "is_leaf",
             "requires_grad",
@@ -64,8 +64,8 @@ def test_a_row_of_the_view_is_a_snapshot_of_the_record(database, ended, a_record
             "grad_id",
             "grad_version",
         ):
-            assert row[name] == getattr(one, name), name
-        for of, found in (("value", one.value), ("grad", one.grad_stats)):
+            assert row[name] == getattr(snapshot, name), name
+        for of, found in (("value", snapshot.value), ("grad", snapshot.grad_stats)):
             for name in STATISTICS:
                 told, true = number(row[f"{of}_{name}"]), None if found is None else getattr(found, name)
                 assert equal(told, true), (of, name)
@@ -98,7 +98,7 @@ def long_run(database, submit, claim, look):
 def test_every_element_of_every_chunk_is_told_bit_by_bit(database, long_run):
     held, columns = long_run
     assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), None, None)
-    rows = seen(database)
+    rows = select_view(database)
     assert [row["moment"] for row in rows] == columns["moment"].tolist()
     assert [-1 if row["version"] is None else row["version"] for row in rows] == columns["version"].tolist()
     assert [row["grad_nan"] for row in rows] == columns["grad_nan"].tolist()
@@ -110,13 +110,13 @@ def test_every_element_of_every_chunk_is_told_bit_by_bit(database, long_run):
 
 
 def test_what_no_run_shows_is_not_in_the_view(database, long_run):
-    assert seen(database) == []
+    assert select_view(database) == []
 
 
-def test_the_worked_example_of_the_documents_works(database, ended, a_record):
+def test_the_worked_example_of_the_documents_works(database, ended_run, a_record):
     from pathlib import Path
 
-    run = ended(a_record)
+    run = ended_run(a_record)
     page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
     examples = [block.split("```")[0] for block in page.split("```sql\n")[1:]]
     assert len(examples) >= 4
@@ -126,11 +126,11 @@ def test_the_worked_example_of_the_documents_works(database, ended, a_record):
             assert reading.execute(sa.text(query)).mappings().all(), example
 
 
-def test_the_stock_sqlite_shell_reads_the_view(database, ended, a_record, require):
+def test_the_stock_sqlite_shell_reads_the_view(database, ended_run, a_record, require):
     if not database.sqlite:
         return
     require("sqlite3")
-    ended(a_record)
+    ended_run(a_record)
     query = "select tensor, moment, grad, value_norm from snapshot order by 1, 2"
     done = subprocess.run(["sqlite3", database.url.database, query], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0] == "0|0|none|1.75"

@@ -27,12 +27,12 @@ def waiting(hub, run, seconds=30.0):
     return thread, told
 
 
-def test_a_run_that_has_ended_is_told_at_once(hub, ended):
-    assert hub.wait(ended().id, 0) is True
+def test_a_run_that_has_ended_is_told_at_once(hub, ended_run):
+    assert hub.wait(ended_run().id, 0) is True
 
 
-def test_another_tenants_run_is_not_there(hub, ended):
-    assert hub.wait(ended().id, 0, tenant_id=2) is False
+def test_another_tenants_run_is_not_there(hub, ended_run):
+    assert hub.wait(ended_run().id, 0, tenant_id=2) is False
 
 
 def test_a_run_that_does_not_end_in_time_has_not_ended(hub, submit):

@@ -12,7 +12,7 @@ from store.access import tenants
 from store.database.ids import new_id
 from store.recorders import ending, judging, live_view, recorders
 from store.recorders.live_view import Views
-from store.recorders.recorder_requests import Recording, Sent
+from store.recorders.recorder_requests import Recording, SentFrame
 from store.records import storage
 from store.runs import lifecycle
 from workers.upkeep.reaper import Reaper
@@ -21,10 +21,10 @@ ALL = 60.0
 
 
 @pytest.fixture
-def begun(database):
-    """`begun(frames)`: a watched run that has sent these; `tenant_id` and `project_id`: of another tenant."""
+def begin_watched(database):
+    """`begin_watched(frames)`: a watched run that has sent these; `tenant_id` and `project_id`: of another tenant."""
 
-    def made(frames, **whose):
+    def begin_one(frames, **whose):
         public_id = new_id("run")
         asked = Recording(
             public_id=public_id, asked=hashlib.sha256(b"x").digest(), capture={"tier": "full"}, environment={}, labels={},
@@ -32,17 +32,17 @@ def begun(database):
         )  # fmt: skip
         with database.begin() as transaction:
             recorders.begin(transaction, asked)
-        sent(database, public_id, frames, tenant_id=asked.tenant_id)
+        send_frames(database, public_id, frames, tenant_id=asked.tenant_id)
         return public_id
 
-    return made
+    return begin_one
 
 
-def sent(database, run, frames, first=0, tenant_id=1):
+def send_frames(database, run, frames, first=0, tenant_id=1):
     for n, body in enumerate(frames, first):
         kind, rows = frame_kind(body)
         with database.begin() as transaction:
-            recorders.take(transaction, run, n, Sent(body=body, kind=kind, rows=rows), tenant_id=tenant_id)
+            recorders.take(transaction, run, n, SentFrame(body=body, kind=kind, rows=rows), tenant_id=tenant_id)
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def frames(a_record):
 
 
 @pytest.fixture
-def shown(database):
-    """`shown(run)`: names of its tensors and how many snapshots can be read; None: nothing."""
+def show_run(database):
+    """`show_run(run)`: names of its tensors and how many snapshots can be read; None: nothing."""
 
     def now(public_id, tenant_id=1):
         with database.read() as reading:
@@ -67,66 +67,71 @@ def shown(database):
 
 def close(database, run, told=None, **more):
     with database.begin() as transaction:
-        return ending.close(transaction, run, told or ending.Told(), **more)
+        return ending.close(transaction, run, told or ending.ReportedEnd(), **more)
 
 
-def test_what_has_come_is_shown_and_the_end_has_all_of_it_once(database, begun, frames, shown, a_record, same):
-    run, views = begun(frames[:1]), Views(database)
+def test_what_has_come_is_shown_and_the_end_has_all_of_it_once(
+    database, begin_watched, frames, show_run, a_record, same
+):
+    run, views = begin_watched(frames[:1]), Views(database)
     views.turn(ALL)
-    assert shown(run) in (None, ([], 0))
-    sent(database, run, frames[1:-1], 1)
+    assert show_run(run) in (None, ([], 0))
+    send_frames(database, run, frames[1:-1], 1)
     views.turn(ALL)
-    names, snapshots = shown(run)
+    names, snapshots = show_run(run)
     assert len(names) == len(a_record.tensors)
     last = max(row.moment for row in a_record.snapshots)
     assert snapshots == sum(row.moment < last for row in a_record.snapshots)
     with database.read() as reading:
         assert lifecycle.get(reading, run).record.live
     views.turn(ALL)
-    assert shown(run) == (names, snapshots)
-    sent(database, run, frames[-1:], len(frames) - 1)
+    assert show_run(run) == (names, snapshots)
+    send_frames(database, run, frames[-1:], len(frames) - 1)
     assert ending.settle(database, close(database, run))
     with database.read() as reading:
         told = lifecycle.get(reading, run)
         assert (told.record.live, told.record.state) == (False, "whole")
         assert same(storage.load(reading, told.key), a_record) in ([], ["streams"])
     views.turn(ALL)
-    assert shown(run)[1] == len(a_record.snapshots)
+    assert show_run(run)[1] == len(a_record.snapshots)
 
 
-def test_another_process_shows_it_anew_and_doubles_nothing(database, begun, shown, a_record):
+def test_another_process_shows_it_anew_and_doubles_nothing(database, begin_watched, show_run, a_record):
     tables_ = [(name, getattr(a_record, name)) for name in TABLES if name != "snapshots"]
     rest = [body for name, rows in tables_ if rows for body in batch_frames(name, rows)]
     moments = sorted({row.moment for row in a_record.snapshots})
     of = [[row for row in a_record.snapshots if row.moment == moment] for moment in moments]
-    run, views = begun([header_frame(a_record.header), *rest]), Views(database)
+    run, views = begin_watched([header_frame(a_record.header), *rest]), Views(database)
     count = 1 + len(rest)
     for rows in of:  # a chunk of each moment
         bodies = list(batch_frames("snapshots", rows))
-        sent(database, run, bodies, count)
+        send_frames(database, run, bodies, count)
         count += len(bodies)
         views.turn(ALL)
-    before = shown(run)
+    before = show_run(run)
     assert before[1] > 0
     Views(database).turn(ALL)
-    assert shown(run) == before
+    assert show_run(run) == before
     chunk = tables.snapshot_chunk.c
     with database.read() as reading:
         places = reading.execute(sa.select(chunk.tensor, chunk.first_moment, chunk.last_moment)).all()
-    for one, following in itertools.pairwise(sorted(tuple(row) for row in places)):
-        assert one[0] != following[0] or one[2] < following[1], (one, following)  # chunks of a tensor do not overlap
+    for place, following in itertools.pairwise(sorted(tuple(row) for row in places)):
+        assert place[0] != following[0] or place[2] < following[1], (
+            place,
+            following,
+        )  # chunks of a tensor do not overlap
 
 
-def test_the_reaper_shows_them(database, begun, frames, shown, tmp_path):
-    run = begun(frames[:-1])
+def test_the_reaper_shows_them(database, begin_watched, frames, show_run, tmp_path):
+    run = begin_watched(frames[:-1])
     Reaper(database, tmp_path, lambda _: None).round()
-    assert shown(run)[1] > 0
+    assert show_run(run)[1] > 0
 
 
-def test_once_the_end_is_begun_nothing_more_is_shown(database, begun, frames, shown):
-    run, views = begun(frames[:2]), Views(database)
+def test_once_the_end_is_begun_nothing_more_is_shown(database, begin_watched, frames, show_run):
+    run, views = begin_watched(frames[:2]), Views(database)
     views.turn(ALL)
-    sent(database, run, frames[2:], 2)
+    send_frames(database, run, frames[2:], 2)
     with database.read() as reading:
         rows = reading.execute(live_view._OPEN).all()
     claim = close(database, run)
@@ -138,13 +143,13 @@ def test_once_the_end_is_begun_nothing_more_is_shown(database, begun, frames, sh
     assert ending.settle(database, claim)
 
 
-def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begun, frames):
-    run = begun(frames[:1])
+def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begin_watched, frames):
+    run = begin_watched(frames[:1])
     with database.begin() as transaction:
         transaction.execute(sa.update(tables.run).values(lease_until="2026-01-01T00:00:00.000Z"))
     Views(database).turn(ALL)
-    assert [one.public_id for one in ending.overdue(database)] == [run]
-    sent(database, run, frames[1:-1], 1)
+    assert [run.public_id for run in ending.overdue(database)] == [run]
+    send_frames(database, run, frames[1:-1], 1)
     views = Views(database)
     views.turn(ALL)
     assert ending.overdue(database) == []  # nor does it end one
@@ -159,25 +164,27 @@ def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begu
 
 
 def test_a_recorder_that_would_fill_the_memory_is_shown_no_further_and_others_are(
-    database, begun, frames, shown, monkeypatch, caplog
+    database, begin_watched, frames, show_run, monkeypatch, caplog
 ):
     monkeypatch.setattr(live_view, "MOST_HELD", 3)
     monkeypatch.setattr(live_view, "PIECE_FRAMES", 2)
-    views, one = Views(database), begun(frames[:-1])
+    views, run = Views(database), begin_watched(frames[:-1])
     views.turn(ALL)
     assert "no more of" in caplog.text
-    assert one in caplog.text
+    assert run in caplog.text
     monkeypatch.setattr(live_view, "MOST_HELD", 50_000)
-    two = begun(frames[:-1])
+    two = begin_watched(frames[:-1])
     views.turn(ALL)
-    assert shown(two)[1] > (shown(one) or ([], 0))[1]
-    assert ending.settle(database, close(database, one))
+    assert show_run(two)[1] > (show_run(run) or ([], 0))[1]
+    assert ending.settle(database, close(database, run))
     with database.read() as reading:
-        assert lifecycle.get(reading, one).record.state in {"whole", "partial"}
+        assert lifecycle.get(reading, run).record.state in {"whole", "partial"}
 
 
-def test_frames_that_fit_no_column_stop_the_view_and_not_the_others(database, begun, frames, shown, monkeypatch):
-    broken, whole = begun(frames[:-1]), begun(frames[:-1])
+def test_frames_that_fit_no_column_stop_the_view_and_not_the_others(
+    database, begin_watched, frames, show_run, monkeypatch
+):
+    broken, whole = begin_watched(frames[:-1]), begin_watched(frames[:-1])
     flush = live_view.LiveRecord.flush
 
     def failing(self):
@@ -188,46 +195,48 @@ def test_frames_that_fit_no_column_stop_the_view_and_not_the_others(database, be
     monkeypatch.setattr(live_view.LiveRecord, "flush", failing)
     views = Views(database)
     views.turn(ALL)
-    assert shown(whole)[1] > 0
+    assert show_run(whole)[1] > 0
     monkeypatch.setattr(live_view.LiveRecord, "flush", flush)
     views.turn(ALL)
-    assert shown(broken) is None
+    assert show_run(broken) is None
 
 
-def test_only_the_runs_heard_of_last_are_shown_and_a_turn_ends_in_time(database, begun, frames, shown):
-    made = [begun(frames[:-1]) for _ in range(live_view.MOST_SHOWN + 1)]
+def test_only_the_runs_heard_of_last_are_shown_and_a_turn_ends_in_time(database, begin_watched, frames, show_run):
+    made = [begin_watched(frames[:-1]) for _ in range(live_view.MOST_SHOWN + 1)]
     views = Views(database)
     views.turn(0.0)
     assert len(views._open) == 1
     views.turn(ALL)
-    assert [shown(run) is None for run in made] == [True] + [False] * live_view.MOST_SHOWN
-    sent(database, made[0], frames[-1:], len(frames) - 1)
+    assert [show_run(run) is None for run in made] == [True] + [False] * live_view.MOST_SHOWN
+    send_frames(database, made[0], frames[-1:], len(frames) - 1)
     views.turn(ALL)
-    assert shown(made[0])[1] > 0
+    assert show_run(made[0])[1] > 0
     assert len(views._open) == live_view.MOST_SHOWN
 
 
 @pytest.fixture
-def other(database):
+def other_recording(database):
     """Whose a run of another tenant is, as `Recording` takes it."""
     with database.begin() as transaction:
         number = tenants.create(transaction, "other")
         return {"tenant_id": number, "project_id": tenants.first_project(transaction, number)}
 
 
-def test_however_many_recorders_one_tenant_has_another_s_run_is_shown_and_judged(database, begun, frames, shown, other):
-    theirs = begun(frames[:-1], **other)
+def test_however_many_recorders_one_tenant_has_another_s_run_is_shown_and_judged(
+    database, begin_watched, frames, show_run, other_recording
+):
+    theirs = begin_watched(frames[:-1], **other_recording)
     for _ in range(max(live_view.MOST_SHOWN, judging.MOST_OPEN)):
-        begun(frames[:-1])  # each heard of later
+        begin_watched(frames[:-1])  # each with a later heartbeat
     Views(database).turn(ALL)
-    assert shown(theirs, other["tenant_id"])[1] > 0
-    assert theirs in {one.claim.public_id for one in judging.open_runs(database)}
+    assert show_run(theirs, other_recording["tenant_id"])[1] > 0
+    assert theirs in {open_run.claim.public_id for open_run in judging.open_runs(database)}
 
 
-def test_a_run_that_takes_all_of_a_turn_does_not_take_the_next(database, begun, frames, monkeypatch):
+def test_a_run_that_takes_all_of_a_turn_does_not_take_the_next(database, begin_watched, frames, monkeypatch):
     monkeypatch.setattr(live_view, "PIECE_FRAMES", 2)
     for _ in range(2):
-        begun(frames[:-1])
+        begin_watched(frames[:-1])
     assert len(frames) - 1 > 2 * live_view.PIECE_FRAMES, "one turn of no time does not decode all of a run"
     views = Views(database)
     views.turn(0.0)

@@ -35,7 +35,7 @@ def test_a_worker_of_an_older_version_counts_nothing():
 
 
 @pytest.fixture
-def held(database):
+def hold_look(database):
     def look():
         with database.read() as reading:
             return [(found.queue, found.name, found.slots) for found in slots_by_tenant(reading)]
@@ -43,7 +43,7 @@ def held(database):
     return look
 
 
-def test_tenants_are_listed_by_the_slots_that_they_hold(database, submit, claim, held):
+def test_tenants_are_listed_by_the_slots_that_they_hold(database, submit, claim, hold_look):
     from store.access import tenants
 
     with database.begin() as transaction:
@@ -52,7 +52,7 @@ def test_tenants_are_listed_by_the_slots_that_they_hold(database, submit, claim,
     submit()
     for _ in range(3):
         submit(tenant_id=other, project_id=project)
-    assert held() == []
+    assert hold_look() == []
     for _ in range(3):
         claim()
-    assert held() == [("cpu", "busy", 2), ("cpu", "default", 1)]
+    assert hold_look() == [("cpu", "busy", 2), ("cpu", "default", 1)]

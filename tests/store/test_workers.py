@@ -27,8 +27,8 @@ def test_a_worker_that_beats_is_live_and_offers_what_it_says(database):
         workers.beat(transaction, node("h:3:c", levels=("gvisor",), draining=True))
         workers.beat(transaction, node(busy=1))
         live = workers.live(transaction)
-        cpu, gpu = workers.offered(transaction, "cpu"), workers.offered(transaction, "gpu")
-    assert [(one.id, one.busy, one.draining) for one in live] == [
+        cpu, gpu = workers.combine_offers(transaction, "cpu"), workers.combine_offers(transaction, "gpu")
+    assert [(row.id, row.busy, row.draining) for row in live] == [
         ("h:1:a", 1, False),
         ("h:2:b", 1, False),
         ("h:3:c", 0, True),
@@ -49,7 +49,7 @@ def test_a_silent_worker_is_gone(database):
         workers.beat(transaction, node("h:2:b"))
         long_ago = sa.update(tables.worker_node).where(tables.worker_node.c.id == "h:1:a")
         transaction.execute(long_ago.values(heartbeat_at="2020-01-01T00:00:00.000Z"))
-        assert [one.id for one in workers.live(transaction)] == ["h:2:b"]
+        assert [row.id for row in workers.live(transaction)] == ["h:2:b"]
         assert list(workers.drop_silent(transaction)) == ["h:1:a"]
         workers.leave(transaction, "h:2:b")
         assert workers.live(transaction, silent_seconds=1e9) == ()

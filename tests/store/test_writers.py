@@ -11,14 +11,14 @@ SECONDS = 60
 def test_who_wrote_last_lets_one_go_first_that_waits():
     writers, order = Writers(), []
 
-    def other():
+    def hold_other():
         assert writers.acquire(SECONDS)
         order.append("other")
         writers.release()
 
     for _ in range(20):
         assert writers.acquire(SECONDS)
-        waiting = threading.Thread(target=other)
+        waiting = threading.Thread(target=hold_other)
         waiting.start()
         deadline = time.monotonic() + SECONDS
         while not writers._waiting:

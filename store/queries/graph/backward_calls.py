@@ -47,7 +47,7 @@ def backward_calls(
 def _exceptions(transaction: Transaction, key: RunKey) -> dict[int, str]:
     head = sa.select(tables.record.c.exceptions).where(at_key(tables.record, key))
     raised: Sequence[Mapping[str, Any]] = transaction.execute(head).scalar() or ()
-    return {one["n"]: f"{one['type']}: {one['message']}" for one in raised}
+    return {exception["n"]: f"{exception['type']}: {exception['message']}" for exception in raised}
 
 
 def _row(transaction: Transaction, key: RunKey, row: Any, exceptions: Mapping[int, str]) -> BackwardCallRow:
@@ -77,12 +77,12 @@ def _roots(stored: Sequence[Mapping[str, Any]] | None) -> tuple[BackwardRoot, ..
         return None
     return tuple(
         BackwardRoot(
-            tensor=one["tensor"],
-            name=one["name"],
-            shape=None if one["shape"] is None else tuple(one["shape"]),
-            gradient_given=one["gradient_given"],
+            tensor=root["tensor"],
+            name=root["name"],
+            shape=None if root["shape"] is None else tuple(root["shape"]),
+            gradient_given=root["gradient_given"],
         )
-        for one in stored
+        for root in stored
     )
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from backprobe.show.drawing.box_badges import Leaf
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.graph.graph_part import flags_told, in_pieces
 from store.queries.history.value_series import state_at
@@ -63,7 +63,9 @@ def leaves_of(
             seen = state_at(transaction, run, moment, ("flags",), piece)
             pairs = zip(seen["tensor"].tolist(), seen["flags"].tolist(), strict=True)
             then |= {tensor: str(flags_told(bits)["grad"]) for tensor, bits in pairs}
-        query = sa.select(_t.c.tensor, _t.c.name, _t.c.fqn, _t.c.grad).where(at_key(_t, key), among(_t.c.tensor, piece))
+        query = sa.select(_t.c.tensor, _t.c.name, _t.c.fqn, _t.c.grad).where(
+            at_key(_t, key), in_numbers(_t.c.tensor, piece)
+        )
         for row in transaction.execute(query):
             grad = then.get(row.tensor, "not-read") if moment is not None else row.grad or "not-read"
             found[row.tensor] = Leaf(tensor=row.tensor, name=row.fqn or row.name or f"tensor {row.tensor}", grad=grad)

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from backprobe.show.amounts import sized
+from backprobe.show.amounts import format_bytes
 from backprobe.show.drawing.box_badges import Leaf, gradient_of, parameters_of, pattern_words
 from backprobe.show.drawing.graph import Arrow, Box, boxes_of
 from backprobe.show.drawing.module_boxes import Ops, chains
-from backprobe.show.drawing.repeated_calls import masked
+from backprobe.show.drawing.repeated_calls import mask_chain
 from backprobe.show.drawing.shared_boxes import SharedBoxes
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import GraphBox, GraphEdge
 from store.queries.graph.graph_badges import Norms, leaves_of
@@ -54,14 +54,14 @@ class Fold:
     norms: Norms
 
 
-def drawn(
+def build_graph(
     transaction: Transaction, run: RunRow, key: RunKey, fold: Fold
 ) -> tuple[tuple[GraphBox, ...], tuple[GraphEdge, ...]]:
     """Boxes in order of the nodes shown, and the edges among them."""
     rows, shown, shared = fold.equal.rows, fold.shown, fold.shared
     ids = {node: shared.ids[node] for node in shown}
     alone = [node for node in shown if ids[node] not in shared.calls and ids[node] not in shared.instances]
-    part = part_of(transaction, run, key, alone, fold.moment, _unfreed(transaction, key, rows, fold.moment))
+    part = part_of(transaction, run, key, alone, fold.moment, _find_unfreed_nodes(transaction, key, rows, fold.moment))
     single, arrows = boxes_of(part, alone, fold.equal.roots)
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for node in shown:
@@ -89,7 +89,7 @@ def _edges(ops: Ops, ids: Mapping[int, str], arrows: Sequence[Arrow]) -> Iterabl
             yield GraphEdge(start=arrow.start, end=arrow.end, wanted=False, count=1)
 
 
-def _unfreed(transaction: Transaction, key: RunKey, rows: Rows, moment: int | None) -> set[int]:
+def _find_unfreed_nodes(transaction: Transaction, key: RunKey, rows: Rows, moment: int | None) -> set[int]:
     """Nodes that a call freed later than the moment."""
     if moment is None:
         return set()
@@ -101,7 +101,7 @@ def _unfreed(transaction: Transaction, key: RunKey, rows: Rows, moment: int | No
 
 def states_of(transaction: Transaction, key: RunKey, rows: Rows, moment: int | None) -> dict[int, str]:
     """held, freed or nothing of each node, as a drawing says it; `moment`: as it was then, None: at the end."""
-    unfreed = _unfreed(transaction, key, rows, moment)
+    unfreed = _find_unfreed_nodes(transaction, key, rows, moment)
     return {node: _holds(row, moment, unfreed=node in unfreed) for node, row in rows.items()}
 
 
@@ -113,7 +113,7 @@ def _holds(row: Any, moment: int | None, *, unfreed: bool) -> str:
 
 
 def levels_of(transaction: Transaction, run: RunRow, key: RunKey) -> Levels:
-    """Findings about tensors by level, suppressed ones apart."""
+    """Count the findings about tensors by level, without suppressed ones."""
     query = (
         sa.select(_f.c.tensor, _f.c.level, sa.func.count().label("times"))
         .where(_f.c.run_id == run.run_id, _f.c.attempt == key.attempt, _f.c.gone_at.is_(None))
@@ -149,7 +149,7 @@ def _single(box: Box, node: int | None, fold: Fold) -> GraphBox:
 def _closed_boxes(
     transaction: Transaction, run: RunRow, key: RunKey, fold: Fold, groups: Mapping[str, Sequence[int]]
 ) -> dict[str, GraphBox]:
-    """The boxes of several nodes by id; `groups`: nodes of each."""
+    """Build the boxes of several nodes, by id. `groups` has the nodes of each."""
     shared, rows = fold.shared, fold.equal.rows
     inner: defaultdict[int, set[int]] = defaultdict(set)
     for call, chain in chains(fold.equal.ops).items():
@@ -164,12 +164,12 @@ def _closed_boxes(
         if name in shared.calls:
             calls = shared.calls[name]
             words = _words_of_calls(told[calls[0]], calls)
-            inside = sum(len(inner[one] | {one}) for one in calls)
+            inside = sum(len(inner[call] | {call}) for call in calls)
         else:
             calls = shared.instances[name]
             words = _words_of_pattern(fold, name, nodes)
             inside = len({rows[node].module_call for node in nodes} - {None})
-        boxes[name] = _closed(name, words, nodes, fold, leaves, calls=inside)
+        boxes[name] = _build_folded_box(name, words, nodes, fold, leaves, calls=inside)
     return boxes
 
 
@@ -181,7 +181,7 @@ def _calls_told(transaction: Transaction, key: RunKey, numbers: Sequence[int]) -
             .select_from(_c)
             .outerjoin(_m, sa.and_(same_key(_m, _c), _m.c.module == _c.c.module))
             .outerjoin(_s, sa.and_(same_key(_s, _c), _s.c.site == _c.c.site))
-            .where(at_key(_c, key), among(_c.c.module_call, piece))
+            .where(at_key(_c, key), in_numbers(_c.c.module_call, piece))
         )
         told |= {row.module_call: row for row in transaction.execute(query)}
     return told
@@ -205,7 +205,7 @@ def _words_of_calls(row: Any, calls: tuple[int, ...]) -> _Words:
     """Of one call, or of several equal ones, the first of which is `row`."""
     several = len(calls) > 1
     where = "" if row.line is None else f" (line {row.line})"
-    label, many = (masked(row.chain), f" \u00d7{len(calls):,}") if several else (row.chain, "")
+    label, many = (mask_chain(row.chain), f" \u00d7{len(calls):,}") if several else (row.chain, "")
     each = f"{len(calls):,} calls of {row.cls} one after the other" if several else f"a call of {row.cls}"
     return _Words(
         kind="fold" if several else "call",
@@ -237,10 +237,10 @@ def _words_of_pattern(fold: Fold, name: str, nodes: Sequence[int]) -> _Words:
     )
 
 
-def _closed(
+def _build_folded_box(
     name: str, words: _Words, numbers: Sequence[int], fold: Fold, leaves: Mapping[int, Leaf], *, calls: int
 ) -> GraphBox:
-    """The box of several nodes."""
+    """Build the box of several nodes."""
     equal = fold.equal
     nodes = [equal.rows[number] for number in numbers]
     states = Counter(equal.held[number] for number in numbers)
@@ -248,7 +248,7 @@ def _closed(
     findings: Counter[str] = Counter()
     for tensor in {node.tensor for node in nodes if node.tensor is not None}:
         findings.update(equal.levels.get(tensor, {}))
-    said = f"{len(nodes):,} nodes, {sized(bytes_held)} held" if states["held"] else f"{len(nodes):,} nodes"
+    said = f"{len(nodes):,} nodes, {format_bytes(bytes_held)} held" if states["held"] else f"{len(nodes):,} nodes"
     inside = {node.variable for node in nodes if node.variable is not None}
     parameters, more = parameters_of(leaves, inside, is_folded=words.times > 1)
     return GraphBox(
@@ -272,7 +272,7 @@ def _closed(
         calls=calls,
         times=words.times,
         instances=words.instances,
-        noted=_noted(fold, numbers) if words.kind == "fold" else (),
+        noted=_find_marked_nodes(fold, numbers) if words.kind == "fold" else (),
         findings=dict(findings),
         gradient=gradient_of(fold.norms, numbers),
         parameters=parameters,
@@ -281,10 +281,10 @@ def _closed(
     )
 
 
-def _noted(fold: Fold, numbers: Sequence[int]) -> tuple[int, ...]:
+def _find_marked_nodes(fold: Fold, numbers: Sequence[int]) -> tuple[int, ...]:
     inside: defaultdict[int, list[Any]] = defaultdict(list)
     for number in numbers:
         call = fold.found[number]
         if call is not None:
             inside[call].append(fold.equal.rows[number])
-    return tuple(sorted(fold.equal.noted(inside)))
+    return tuple(sorted(fold.equal.calls_with_findings(inside)))

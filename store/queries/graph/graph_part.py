@@ -16,12 +16,12 @@ import sqlalchemy as sa
 from backprobe import record as r
 from backprobe.record import state_flags
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.history.value_series import state_at
 from store.records import chunk_format
 from store.records.mapping import SPECS
-from store.records.reader import at_key, decoded, mappings
+from store.records.reader import at_key, decode_row, mappings
 from store.runs.model import RunKey, RunRow
 
 _AT_ONCE: Final = 1000
@@ -34,7 +34,7 @@ _GRADS: Final = {0: "present", chunk_format.GRAD_NONE: "none", chunk_format.GRAD
 def part_of(
     transaction: Transaction, run: RunRow, key: RunKey, nodes: Sequence[int], moment: int | None, unfreed: Iterable[int]
 ) -> r.Record:
-    """A record of these nodes and what is around them.
+    """Load a record of these nodes and what is around them.
 
     Args:
         transaction: To read by.
@@ -50,7 +50,7 @@ def part_of(
         msgspec.structs.replace(row, freed_by=None) if row.node in still else row for row in rows
     )
     saved: tuple[r.Saved, ...] = _rows(transaction, key, "saved", "node", nodes)
-    made = _made(transaction, key, nodes)
+    made = _load_created_tensors(transaction, key, nodes)
     near = {row.tensor for row in made} | {row.variable for row in found} | {row.tensor for row in saved}
     first = sorted(number for number in near if number is not None)
     parents = _rows(transaction, key, "bindings", "tensor", [row.tensor for row in made])
@@ -93,21 +93,21 @@ def _rows(transaction: Transaction, key: RunKey, of: str, column: str, numbers: 
     spec = _SPEC[of]
     found: list[Any] = []
     for piece in in_pieces(numbers):
-        query = sa.select(spec.table).where(at_key(spec.table, key), among(spec.table.c[column], piece))
+        query = sa.select(spec.table).where(at_key(spec.table, key), in_numbers(spec.table.c[column], piece))
         ordered = query.order_by(*spec.table.primary_key.columns)
-        found += [decoded(spec, row) for row in mappings(transaction.execute(ordered))]
+        found += [decode_row(spec, row) for row in mappings(transaction.execute(ordered))]
     if of == "bindings":
         found.sort(key=lambda row: row.binding)
     return tuple(found)
 
 
-def _made(transaction: Transaction, key: RunKey, nodes: Sequence[int]) -> tuple[r.TensorNode, ...]:
+def _load_created_tensors(transaction: Transaction, key: RunKey, nodes: Sequence[int]) -> tuple[r.TensorNode, ...]:
     found: list[r.TensorNode] = []
     for piece in in_pieces(nodes):
         query = sa.select(_t.c.tensor, _t.c.node, _t.c.output_nr, _t.c.node_proof)
         found += [
             r.TensorNode(tensor=row.tensor, node=row.node, output_nr=row.output_nr, proof=row.node_proof)
-            for row in transaction.execute(query.where(at_key(_t, key), among(_t.c.node, piece)))
+            for row in transaction.execute(query.where(at_key(_t, key), in_numbers(_t.c.node, piece)))
         ]
     return tuple(sorted(found, key=lambda row: row.tensor))
 
@@ -116,7 +116,7 @@ def _leaves_in(transaction: Transaction, key: RunKey, storages: Sequence[int]) -
     """Leaves that need no gradient and whose memory some node saved."""
     for piece in in_pieces(storages):
         query = sa.select(_t.c.tensor).where(at_key(_t, key), _t.c.is_leaf, sa.not_(_t.c.requires_grad))
-        yield from transaction.execute(query.where(among(_t.c.storage, piece))).scalars()
+        yield from transaction.execute(query.where(in_numbers(_t.c.storage, piece))).scalars()
 
 
 def _snapshots(
@@ -125,7 +125,7 @@ def _snapshots(
     """One of each tensor that has any."""
     for piece in in_pieces(numbers):
         if moment is None:
-            states = sa.select(_t).where(at_key(_t, key), among(_t.c.tensor, piece), _t.c.last_moment.is_not(None))
+            states = sa.select(_t).where(at_key(_t, key), in_numbers(_t.c.tensor, piece), _t.c.last_moment.is_not(None))
             for row in mappings(transaction.execute(states.order_by(_t.c.tensor))):
                 yield _snapshot(row["tensor"], row["last_moment"], row)
             continue
@@ -136,7 +136,7 @@ def _snapshots(
 
 
 def flags_told(bits: int) -> Mapping[str, Any]:
-    """What a snapshot's flags say, by the names of `tensor`'s columns."""
+    """Decode a snapshot's flags into `tensor`'s columns."""
     return {
         **state_flags.flags_in(bits),
         "grad": _GRADS[bits & (chunk_format.GRAD_NONE | chunk_format.GRAD_NOT_READ)],

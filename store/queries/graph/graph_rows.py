@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import EdgeRow, Graph, NodeRow
 from store.records.reader import at_key
@@ -22,7 +22,7 @@ _e: Final = tables.edge
 
 
 def graph(transaction: Transaction, run: RunRow, *, call: int | None = None, limit: int = 400) -> Graph:
-    """The graph's first nodes and the edges among them.
+    """Load the graph's first nodes and the edges among them.
 
     Args:
         transaction: To read by.
@@ -61,14 +61,14 @@ def node_rows(transaction: Transaction, key: RunKey, rows: Sequence[Any]) -> tup
     t = tables.tensor
     made: dict[int, list[int]] = defaultdict(list)
     for row in transaction.execute(
-        sa.select(t.c.node, t.c.tensor).where(at_key(t, key), among(t.c.node, numbers)).order_by(t.c.tensor)
+        sa.select(t.c.node, t.c.tensor).where(at_key(t, key), in_numbers(t.c.node, numbers)).order_by(t.c.tensor)
     ):
         made[row.node].append(row.tensor)
     ran: dict[int, list[int]] = defaultdict(list)
     for row in transaction.execute(
         sa.select(_p.c.node, _p.c.call)
         .distinct()
-        .where(at_key(_p, key), among(_p.c.node, numbers), _p.c.position.is_not(None))
+        .where(at_key(_p, key), in_numbers(_p.c.node, numbers), _p.c.position.is_not(None))
         .order_by(_p.c.call)
     ):
         ran[row.node].append(row.call)
@@ -96,7 +96,9 @@ def node_rows(transaction: Transaction, key: RunKey, rows: Sequence[Any]) -> tup
 
 def _edges(transaction: Transaction, key: RunKey, numbers: list[int]) -> tuple[EdgeRow, ...]:
     query = sa.select(_e).where(
-        at_key(_e, key), among(_e.c.node, numbers), sa.or_(_e.c.to_node.is_(None), among(_e.c.to_node, numbers))
+        at_key(_e, key),
+        in_numbers(_e.c.node, numbers),
+        sa.or_(_e.c.to_node.is_(None), in_numbers(_e.c.to_node, numbers)),
     )
     return tuple(
         EdgeRow(node=row.node, slot=row.slot, to_node=row.to_node, input_nr=row.input_nr)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import GraphMatch
 from store.queries.graph.graph_boxes import Fold
@@ -25,11 +25,11 @@ _s: Final = tables.site
 
 
 def matches(transaction: Transaction, key: RunKey, fold: Fold, word: str | None) -> tuple[tuple[GraphMatch, ...], int]:
-    """The first nodes of a graph that have the word, and how many there are; in lower and upper case alike."""
+    """Find the first nodes of a graph that have the word, in upper or lower case, and count all of them."""
     if not word:
         return (), 0
     shared, shown = fold.shared, set(fold.shown)
-    found = list(_found(transaction, key, fold, word.casefold()))
+    found = list(_find_matches(transaction, key, fold, word.casefold()))
     first = found[:MOST_MATCHES]
     lines = _lines(transaction, key, [node for node, _ in first])
     told = tuple(
@@ -45,8 +45,8 @@ def matches(transaction: Transaction, key: RunKey, fold: Fold, word: str | None)
     return told, len(found)
 
 
-def _found(transaction: Transaction, key: RunKey, fold: Fold, low: str) -> Iterator[tuple[int, str]]:
-    names, chains = _named(transaction, key, low), fold.equal.chains
+def _find_matches(transaction: Transaction, key: RunKey, fold: Fold, low: str) -> Iterator[tuple[int, str]]:
+    names, chains = _find_named_nodes(transaction, key, low), fold.equal.chains
     for node, row in fold.equal.rows.items():
         inside = chains.get(row.module_call, "") if row.variable is None else ""
         if row.tensor in names:
@@ -56,14 +56,14 @@ def _found(transaction: Transaction, key: RunKey, fold: Fold, low: str) -> Itera
 
 
 def _way_to(fold: Fold, node: int) -> tuple[str, ...]:
-    """What is to be opened so that a node stands alone: an instance of a pattern, a module call."""
+    """Return what to open so that a node stands alone: an instance of a pattern, a module call."""
     first = fold.shared.instance_of.get(node)
     call = fold.equal.rows[node].module_call if fold.equal.rows[node].variable is None else fold.found[node]
     is_inside = call is not None and fold.found[node] is not None
     return (*(() if first is None else (f"p{first}",)), *((f"c{call}",) if is_inside else ()))
 
 
-def _named(transaction: Transaction, key: RunKey, low: str) -> dict[int, str]:
+def _find_named_nodes(transaction: Transaction, key: RunKey, low: str) -> dict[int, str]:
     like = [sa.func.lower(column).contains(low, autoescape=True) for column in (_t.c.name, _t.c.fqn)]
     query = sa.select(_t.c.tensor, _t.c.name, _t.c.fqn).where(at_key(_t, key), sa.or_(*like))
     return {row.tensor: row.fqn or row.name for row in transaction.execute(query)}
@@ -71,5 +71,7 @@ def _named(transaction: Transaction, key: RunKey, low: str) -> dict[int, str]:
 
 def _lines(transaction: Transaction, key: RunKey, nodes: Sequence[int]) -> dict[int, int]:
     at = sa.and_(same_key(_s, _n), _s.c.site == _n.c.site)
-    query: Any = sa.select(_n.c.node, _s.c.line).join_from(_n, _s, at).where(at_key(_n, key), among(_n.c.node, nodes))
+    query: Any = (
+        sa.select(_n.c.node, _s.c.line).join_from(_n, _s, at).where(at_key(_n, key), in_numbers(_n.c.node, nodes))
+    )
     return {row.node: row.line for row in transaction.execute(query)}

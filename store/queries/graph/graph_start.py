@@ -16,7 +16,7 @@ _p: Final = tables.node_pass
 
 
 def last_folding_call(transaction: Transaction, run: RunRow) -> int | None:
-    """The last backward call that ran nodes of a module call which is known; None: there is none.
+    """Return the last backward call that ran nodes of a known module call; None if there is none.
 
     Module calls that are made very often are recorded now and then only: the graph of a call without them cannot be
     folded, and is a wall of nodes.
@@ -32,7 +32,7 @@ def last_folding_call(transaction: Transaction, run: RunRow) -> int | None:
 
 
 def last_walked_call(transaction: Transaction, run: RunRow) -> int | None:
-    """The last backward call whose graph was walked; None: there is none."""
+    """Return the last backward call whose graph was walked; None if there is none."""
     if run.key is None:
         return None
     return transaction.execute(sa.select(sa.func.max(_p.c.call)).where(at_key(_p, run.key))).scalar()

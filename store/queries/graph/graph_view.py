@@ -16,12 +16,12 @@ import sqlalchemy as sa
 from backprobe.show.drawing import module_boxes
 from backprobe.show.drawing.module_boxes import Ops
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.graph import graph_search
 from store.queries.graph.graph_answers import GraphView
 from store.queries.graph.graph_badges import Norms, norms_of
-from store.queries.graph.graph_boxes import Fold, drawn, levels_of, states_of
+from store.queries.graph.graph_boxes import Fold, build_graph, levels_of, states_of
 from store.queries.graph.graph_part import in_pieces
 from store.queries.graph.graph_repeats import Repeats
 from store.queries.history.curves import TooMuch
@@ -71,7 +71,7 @@ class GraphAsked:
 
 
 def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> GraphView:
-    """The graph below a root.
+    """Load the graph below a root.
 
     Raises:
         NoSuchRoot: there is no such root, or no such call to open.
@@ -89,10 +89,10 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
     if unknown:
         raise NoSuchRoot(f"There is no module call {unknown[0]}; the run has {len(ops.parents)} of them.")
     if asked.focus is not None:
-        ops = module_boxes.within(ops, asked.focus)
+        ops = module_boxes.part_of_call(ops, asked.focus)
         rows = {node: rows[node] for node in ops.call_of}
         asked = replace(asked, opened=(*asked.opened, asked.focus))
-    marked = _marked(transaction, key, kind, number)
+    marked = _find_root_tensors(transaction, key, kind, number)
     equal = Repeats(
         ops=ops,
         rows=rows,
@@ -102,8 +102,8 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         roots=marked,
     )
     norms: Norms = norms_of(transaction, key, number, asked.moment) if kind == "call" else {}
-    fold, depth, hidden = _folded(equal, asked, norms)
-    boxes, edges = drawn(transaction, run, key, fold)
+    fold, depth, hidden = _choose_fold(equal, asked, norms)
+    boxes, edges = build_graph(transaction, run, key, fold)
     matches, count = graph_search.matches(transaction, key, fold, asked.find)
     return GraphView(
         boxes=boxes,
@@ -115,7 +115,7 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         most_depth=module_boxes.deepest(ops),
         nodes=len(rows),
         hidden={"nodes": hidden} if hidden else {},
-        truncated=run.record.truncated or (kind == "call" and _cut(transaction, key, number)),
+        truncated=run.record.truncated or (kind == "call" and _is_truncated(transaction, key, number)),
         focus=asked.focus,
         matches=matches,
         match_count=count,
@@ -151,8 +151,8 @@ def _root(transaction: Transaction, key: RunKey, asked: GraphAsked) -> tuple[str
 _WORDS: Final = {"call": "backward call", "tensor": "tensor", "node": "node"}
 
 
-def _below(key: RunKey, kind: str, number: int, *, on_sqlite: bool) -> Any:
-    """The numbers of the nodes below a root, as a query."""
+def _select_descendants(key: RunKey, kind: str, number: int, *, on_sqlite: bool) -> Any:
+    """Select the numbers of the nodes below a root."""
     if kind == "call":
         return sa.select(_p.c.node).where(at_key(_p, key), _p.c.call == number)
     start = sa.select(_n.c.node).where(at_key(_n, key), _n.c.node == number)
@@ -184,9 +184,9 @@ class _Node:
 
 
 def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dict[int, _Node]:
-    """The nodes below the root by number. What they made is read apart: for node or leaf no index serves a join."""
+    """Load the nodes below the root, by number. Tensors are read apart: no index serves a join by node or leaf."""
     names = ("node", "module_call", "variable", "saved_bytes", "freed_by", "died", "seq", "type")
-    query = _below(key, kind, number, on_sqlite=transaction.dialect.name == "sqlite").limit(2 * MOST_NODES)
+    query = _select_descendants(key, kind, number, on_sqlite=transaction.dialect.name == "sqlite").limit(2 * MOST_NODES)
     below = sorted(set(transaction.execute(query).scalars()))
     if len(below) > MOST_NODES:
         raise TooMuch(
@@ -219,7 +219,7 @@ def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dic
 
 def _in_piece(column: sa.ColumnElement[int], piece: Sequence[int]) -> tuple[sa.ColumnElement[bool], ...]:
     """One of these numbers, ascending; their bounds keep an index from the others of the run, piece after piece."""
-    return column >= piece[0], column <= piece[-1], among(column, piece)
+    return column >= piece[0], column <= piece[-1], in_numbers(column, piece)
 
 
 def _calls(transaction: Transaction, key: RunKey) -> dict[int, Any]:
@@ -242,7 +242,7 @@ def _ops(transaction: Transaction, key: RunKey, rows: Mapping[int, _Node], paren
     )
 
 
-def _marked(transaction: Transaction, key: RunKey, kind: str, number: int) -> set[int]:
+def _find_root_tensors(transaction: Transaction, key: RunKey, kind: str, number: int) -> set[int]:
     """Tensors that are roots."""
     if kind != "call":
         return {number} if kind == "tensor" else set()
@@ -251,13 +251,13 @@ def _marked(transaction: Transaction, key: RunKey, kind: str, number: int) -> se
     return {root["tensor"] for root in roots if root["tensor"] is not None}
 
 
-def _cut(transaction: Transaction, key: RunKey, call: int) -> bool:
+def _is_truncated(transaction: Transaction, key: RunKey, call: int) -> bool:
     query = sa.select(_k.c.truncated).where(at_key(_k, key), _k.c.call == call)
     return bool(transaction.execute(query).scalar())
 
 
-def _folded(equal: Repeats, asked: GraphAsked, norms: Norms) -> tuple[Fold, int, int]:
-    """What shares a box, the depth, and how many nodes are not shown."""
+def _choose_fold(equal: Repeats, asked: GraphAsked, norms: Norms) -> tuple[Fold, int, int]:
+    """Choose the depth of the fold; return the fold, the depth, and how many nodes are not shown."""
     ops, most = equal.ops, asked.most
 
     def count(found: Mapping[int, int | None]) -> int:
@@ -266,8 +266,8 @@ def _folded(equal: Repeats, asked: GraphAsked, norms: Norms) -> tuple[Fold, int,
 
     fits = module_boxes.fitting(ops, most, asked.opened, count=count)
     depth = (0 if fits is None else fits) if asked.depth is None else min(asked.depth, module_boxes.deepest(ops))
-    found = module_boxes.folded(ops, depth, asked.opened)
-    shared = equal.shared(found, repeats_too=asked.repeats, opened=asked.instances)
+    found = module_boxes.fold_nodes(ops, depth, asked.opened)
+    shared = equal.group_into_boxes(found, repeats_too=asked.repeats, opened=asked.instances)
     boxes = shared.count
     if asked.depth is not None and boxes > most:
         way = "ask for a `root` nearer to the leaves" if fits is None else f"depth {fits} fits"

@@ -182,7 +182,7 @@ def node(transaction: Transaction, run: RunRow, number: int) -> NodeFull | None:
         custom_line=None if place is None else place.line,
         next=_edges(transaction, key, _e.c.node == number),
         previous=_edges(transaction, key, _e.c.to_node == number),
-        saved=_saved(transaction, key, number),
+        saved=_load_saved_rows(transaction, key, number),
         passes=_passes(transaction, key, _p.c.node == number, LISTED),
     )
 
@@ -195,7 +195,7 @@ def passes(
     after: tuple[int, int, int] | None = None,
     limit: int = 100,
 ) -> PassPage:
-    """What a backward call did at each node, in order of execution; what it met and did not run comes last."""
+    """List what a backward call did at each node, in order of execution; nodes that it did not run come last."""
     if run.key is None:
         return PassPage(items=(), next=None)
     wanted = _p.c.call == call
@@ -220,7 +220,7 @@ def _edges(transaction: Transaction, key: RunKey, wanted: sa.ColumnElement[bool]
     )
 
 
-def _saved(transaction: Transaction, key: RunKey, number: int) -> tuple[SavedRow, ...]:
+def _load_saved_rows(transaction: Transaction, key: RunKey, number: int) -> tuple[SavedRow, ...]:
     s = tables.saved
     names = [name for name in SavedRow.__slots__ if name != "shape"]
     query = sa.select(s).where(at_key(s, key), s.c.node == number).order_by(s.c.n).limit(LISTED)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.history.curves import TooMuch
 from store.queries.tensors.tensor_filter import same_key
@@ -31,7 +31,7 @@ class HeldRoot:
 
     Attributes:
         since_step: Optimizer steps finished when it began to be held; None: not known.
-        holders: Paths of Python names that keep it: `losses[3]`, `self.hidden`.
+        holders: Paths of Python names that keep it: `global losses[3]`, `global f -> cell of f.<locals>.g: loss`.
         holder_search: done, not-asked or truncated. why: what is odd about it.
     """
 
@@ -86,10 +86,10 @@ class HeldAfter:
     roots: tuple[HeldRoot, ...]
 
 
-def held(
+def load_held_graphs(
     transaction: Transaction, run: RunRow, *, first_step: int = 0, last_step: int = 2**31 - 1, top: int = 12
 ) -> tuple[HeldAfter, ...]:
-    """What was held after each backward call of these steps, in order.
+    """Load what was held after each backward call of these steps, in order.
 
     Raises:
         TooMuch: more than `MOST_ROOTS` live roots.
@@ -102,7 +102,7 @@ def held(
     counted = sa.select(sa.func.count()).select_from(_r).join(_m, joined).where(at_key(_r, key), steps)
     total = transaction.execute(counted).scalar_one()
     if total > MOST_ROOTS:
-        raise TooMuch(f"{total:,} live roots; {MOST_ROOTS:,} are told at once: ask for fewer `steps`")
+        raise TooMuch(f"{total:,} live roots; at most {MOST_ROOTS:,} are returned at once: ask for fewer `steps`")
     query = (
         sa.select(_r, _m.c.step, _s.c.path, _s.c.line)
         .join_from(_r, _m, joined)
@@ -113,14 +113,14 @@ def held(
     roots: dict[int, list[Any]] = defaultdict(list)
     for row in transaction.execute(query):
         roots[row.moment].append(row)
-    growth = {one["moment"]: one for one in _growth(transaction, key)}
+    growth = {graph["moment"]: graph for graph in _growth(transaction, key)}
     for moment, rows in roots.items():
         if moment not in growth and rows[0].call is None:
             growth[moment] = _held_at_end(transaction, key)
     known = sa.select(_m.c.moment, _m.c.step).where(at_key(_m, key), steps).order_by(_m.c.moment)
-    wanted = among(_m.c.moment, sorted({*roots, *growth}))
+    wanted = in_numbers(_m.c.moment, sorted({*roots, *growth}))
     return tuple(
-        _after(row.moment, row.step, roots.get(row.moment, ()), growth.get(row.moment), top)
+        _build_held_after(row.moment, row.step, roots.get(row.moment, ()), growth.get(row.moment), top)
         for row in transaction.execute(known.where(wanted))
     )
 
@@ -131,7 +131,7 @@ def _growth(transaction: Transaction, key: RunKey) -> Iterable[Mapping[str, Any]
 
 
 def _held_at_end(transaction: Transaction, key: RunKey) -> Mapping[str, Any]:
-    """What lives at the end as `Growth` says it of a call: each node and each storage counted once."""
+    """Count what lives at the end, as `Growth` counts it after a call: each node and each storage once."""
     n, s = tables.node, tables.saved
     alive = sa.select(sa.func.count()).where(at_key(n, key), n.c.died.is_(None))
     unknown = [sa.case((s.c.storage.is_(None), column)) for column in (s.c.node, s.c.n)]
@@ -147,12 +147,14 @@ def _held_at_end(transaction: Transaction, key: RunKey) -> Mapping[str, Any]:
     return {"call": None, "live_nodes": nodes, "held_bytes": int(size or 0), "live_tensors": None}
 
 
-def _after(moment: int, step: int, rows: Sequence[Any], growth: Mapping[str, Any] | None, top: int) -> HeldAfter:
+def _build_held_after(
+    moment: int, step: int, rows: Sequence[Any], growth: Mapping[str, Any] | None, top: int
+) -> HeldAfter:
     by_line: dict[tuple[str | None, int | None], list[Any]] = defaultdict(list)
     for row in rows:
         by_line[row.path, row.line].append(row)
     lines = [_line(path, line, some) for (path, line), some in by_line.items()]
-    lines.sort(key=lambda one: (-one.held_bytes, one.path or "", one.line or 0))
+    lines.sort(key=lambda held_line: (-held_line.held_bytes, held_line.path or "", held_line.line or 0))
     largest = sorted(rows, key=lambda row: (-row.held_bytes, row.n))[:top]
     call = growth["call"] if growth is not None else next((row.call for row in rows), None)
     return HeldAfter(
@@ -176,8 +178,10 @@ def _line(path: str | None, line: int | None, rows: Sequence[Any]) -> HeldLine:
 def _rest(lines: Sequence[HeldLine]) -> HeldLine | None:
     if not lines:
         return None
-    nodes, size = sum(one.held_nodes for one in lines), sum(one.held_bytes for one in lines)
-    return HeldLine(path=None, line=None, roots=sum(one.roots for one in lines), held_nodes=nodes, held_bytes=size)
+    nodes, size = sum(held_line.held_nodes for held_line in lines), sum(held_line.held_bytes for held_line in lines)
+    return HeldLine(
+        path=None, line=None, roots=sum(held_line.roots for held_line in lines), held_nodes=nodes, held_bytes=size
+    )
 
 
 def _root(row: Any) -> HeldRoot:

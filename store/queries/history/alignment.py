@@ -1,12 +1,14 @@
-"""What is needed of a run to lay it beside another: its tensors with their place in words, and its source."""
+"""What is needed of a run to lay it beside another: its tensors and operations with their places, and its source."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import sqlalchemy as sa
 
 from backprobe.record.state_flags import by_name, flags_of
+from backprobe.show.operation_comparison import Operand, PlacedOperation
 from backprobe.show.run_comparison import PlacedTensor
 from store import tables
 from store.database.session import Transaction
@@ -18,10 +20,11 @@ _t: Final = tables.tensor
 _s: Final = tables.site
 _m: Final = tables.moment
 _c: Final = tables.module_call
+_o: Final = tables.operation
 
 
 def placed_tensors(transaction: Transaction, run: RunRow, *, limit: int) -> tuple[PlacedTensor, ...]:
-    """The tensors of a run that have a name or an fqn, in order, at most `limit`."""
+    """Load the tensors of a run that have a name or an fqn, in order, at most `limit`."""
     key = run.key
     if key is None:
         return ()
@@ -54,8 +57,44 @@ def placed_tensors(transaction: Transaction, run: RunRow, *, limit: int) -> tupl
     )
 
 
+def count_operations(transaction: Transaction, run: RunRow) -> int:
+    """How many operations of a run are recorded."""
+    if run.key is None:
+        return 0
+    return transaction.execute(sa.select(sa.func.count()).where(at_key(_o, run.key))).scalar_one()
+
+
+def placed_operations(transaction: Transaction, run: RunRow, *, limit: int) -> Iterator[PlacedOperation]:
+    """Yield the operations of a run thread by thread, at most `limit`."""
+    if run.key is None:
+        return
+    shapes = sa.select(_t.c.tensor, _t.c.shape, _t.c.dtype).where(at_key(_t, run.key))
+    operands = {row.tensor: Operand(shape=_dims(row.shape), dtype=row.dtype) for row in transaction.execute(shapes)}
+    query = (
+        sa.select(_o.c.line, _o.c.function, _o.c.operands, _o.c.result, _o.c.shape, _o.c.dtype, _s.c.path)
+        .join_from(_o, _s, sa.and_(same_key(_s, _o), _s.c.site == _o.c.statement))
+        .where(at_key(_o, run.key))
+        .order_by(_o.c.thread, _o.c.operation)
+        .limit(limit)
+    )
+    for row in transaction.execute(query):
+        yield PlacedOperation(
+            path=row.path,
+            line=row.line,
+            function=row.function,
+            operands=tuple(operands[number] for number in row.operands if number in operands),
+            result=row.result,
+            shape=_dims(row.shape),
+            dtype=row.dtype,
+        )
+
+
+def _dims(shape: list[int] | None) -> tuple[int, ...] | None:
+    return None if shape is None else tuple(shape)
+
+
 def texts(transaction: Transaction, run: RunRow) -> dict[str, str]:
-    """The files of the run's snippet, by path; none where it has no snippet of its own."""
+    """Return the files of the run's snippet by path; empty if the run has no snippet."""
     f = tables.snippet_file
     query = (
         sa.select(f.c.path, f.c.body)

@@ -70,11 +70,11 @@ def curve_rows(
     tensor, moment = after or (_FIRST, _FIRST)
     times = _times(transaction, key, asked, moment, limit + 1)
     if moment != _FIRST:
-        here = _named(transaction, key, asked, _t.c.tensor == tensor, 1)
+        here = _select_named_rows(transaction, key, asked, _t.c.tensor == tensor, 1)
         rows = _rows(transaction, run, asked, here, times[:limit])
         return rows, (tensor, times[limit - 1].moment if len(times) > limit else _FIRST)
     at_once = max(1, limit // max(1, len(times)))
-    named = _named(transaction, key, asked, _t.c.tensor > tensor, at_once + 1)
+    named = _select_named_rows(transaction, key, asked, _t.c.tensor > tensor, at_once + 1)
     if not named or not times:
         return [], None
     rows = _rows(transaction, run, asked, named[:at_once], times[:limit])
@@ -90,7 +90,7 @@ def _times(transaction: Transaction, key: RunKey, asked: CurveAsked, behind: int
     return transaction.execute(query.order_by(_m.c.moment).limit(limit)).all()
 
 
-def _named(
+def _select_named_rows(
     transaction: Transaction, key: RunKey, asked: CurveAsked, which: sa.ColumnElement[bool], limit: int
 ) -> Sequence[Any]:
     query = sa.select(_t.c.tensor, _t.c.name, _t.c.fqn, _t.c.line)

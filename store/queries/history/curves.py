@@ -89,7 +89,7 @@ class Heatmap:
 
 
 def numbers(values: Array, known: Array | None = None) -> list[Number]:
-    """An array as JSON takes it.
+    """Convert an array to numbers that JSON takes.
 
     Args:
         values: float32, where the bits of `MISSING` are None; or integers.
@@ -129,7 +129,7 @@ def curve(
         return nothing
     told = min(_snapshots(transaction, run.key, tensor, from_moment, to_moment), points or 2**31) * len(columns)
     if told > MOST_VALUES:
-        raise TooMuch(f"{told:,} values; {MOST_VALUES:,} are told at once: ask for fewer moments, or for `points`")
+        raise TooMuch(f"{told:,} values, at most {MOST_VALUES:,} at once: ask for fewer moments or for `points`")
     wanted = list(dict.fromkeys(("flags", *columns)))
     found = series(transaction, run, tensor, wanted, from_moment=from_moment, to_moment=to_moment)
     count = len(found["moment"])
@@ -141,7 +141,7 @@ def curve(
         tensor=tensor,
         moments=moments.tolist(),
         steps=_steps(transaction, run.key, moments),
-        columns={name: _told(name, found, cuts) for name in columns},
+        columns={name: _column_to_numbers(name, found, cuts) for name in columns},
         snapshots=count,
         exact=cuts is None,
     )
@@ -153,7 +153,7 @@ def _snapshots(transaction: Transaction, key: RunKey, tensor: int, first: int, l
     return transaction.execute(sa.select(sa.func.coalesce(sa.func.sum(_c.c.n), 0)).where(*there)).scalar_one()
 
 
-def _told(name: str, found: Mapping[str, Array], cuts: Array | None) -> list[Number]:
+def _column_to_numbers(name: str, found: Mapping[str, Array], cuts: Array | None) -> list[Number]:
     values, known = found[name], None
     if name in COUNTS:
         known = (found["flags"] & (VALUE_MEASURED if name.startswith("value") else GRAD_MEASURED)) != 0
@@ -173,7 +173,7 @@ def _told(name: str, found: Mapping[str, Array], cuts: Array | None) -> list[Num
 
 
 def _steps(transaction: Transaction, key: RunKey, moments: Array) -> list[int]:
-    """The step of each moment, which are ascending."""
+    """Return the step of each moment. The moments ascend."""
     span = _m.c.moment.between(int(moments[0]), int(moments[-1]))
     rows = transaction.execute(sa.select(_m.c.moment, _m.c.step).where(at_key(_m, key), span).order_by(_m.c.moment))
     known = dict(tuple(row) for row in rows)
@@ -206,7 +206,8 @@ def heat(
     shown = min(len(times), points)
     if total > MOST_ROWS or total * shown > MOST_VALUES:
         said = (
-            f"{total:,} tensors at {shown:,} moments; {MOST_ROWS} tensors and {MOST_VALUES:,} values are told at once"
+            f"{total:,} tensors at {shown:,} moments; "
+            f"at most {MOST_ROWS} tensors and {MOST_VALUES:,} values are returned at once"
         )
         raise TooMuch(f"{said}: ask for fewer tensors, steps or `points`")
     kept: list[int] = np.linspace(0, len(times) - 1, shown).round().astype(int).tolist() if times else []

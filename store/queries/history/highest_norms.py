@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.records.chunk_encoding import HEAD, columns_of
 from store.records.chunk_format import BLOCK
@@ -43,21 +43,23 @@ class Peak:
 
 
 def top(transaction: Transaction, run: RunRow, *, limit: int = 20) -> tuple[Peak, ...]:
-    """The tensors with the highest gradient norm ever measured, highest first, each with where that was."""
+    """Find the tensors with the highest gradient norm ever measured, highest first, each with where that was."""
     if run.key is None or limit < 1:
         return ()
     found = _highest(transaction, run.key, limit)
     if not found:
         return ()
     query = sa.select(*[_c.c[name] for name in (*_PLACE, "grad_norm")]).where(
-        at_key(_c, run.key), among(_c.c.tensor, found), among(_c.c.first_moment, [first for first, _ in found.values()])
+        at_key(_c, run.key),
+        in_numbers(_c.c.tensor, found),
+        in_numbers(_c.c.first_moment, [first for first, _ in found.values()]),
     )
     rows = {row["tensor"]: row for row in mappings(transaction.execute(query)) if _is_of(row, found)}
     return tuple(_peak(rows[tensor], highest) for tensor, (_, highest) in found.items())
 
 
 def _highest(transaction: Transaction, key: RunKey, limit: int) -> dict[int, tuple[int, float]]:
-    """The tensors with the highest norms, in order: the first chunk that has it, and the norm.
+    """Find the tensors with the highest norms, in order: the first chunk that has the norm, and the norm.
 
     Chunks come from the highest norm on, by an index, and a tensor with a high norm has it in many. Where the first
     ones do not name enough tensors, the database looks at all of them.
@@ -104,7 +106,7 @@ def peaks(transaction: Transaction, run: RunRow, tensors: Sequence[int]) -> Mapp
     names = ("tensor", "first_moment", "moment_step", "grad_norm_max", "overview")
     query = (
         sa.select(*[_c.c[name] for name in names])
-        .where(at_key(_c, run.key), among(_c.c.tensor, tensors), _c.c.grad_norm_max.is_not(None))
+        .where(at_key(_c, run.key), in_numbers(_c.c.tensor, tensors), _c.c.grad_norm_max.is_not(None))
         .order_by(_c.c.tensor, _c.c.first_moment)
     )
     pieces: dict[int, list[tuple[Array, Array]]] = {}

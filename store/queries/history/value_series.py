@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.records.chunk_encoding import HEAD, Columns, columns_of, unpack
 from store.records.chunk_format import COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
@@ -99,14 +99,14 @@ def heatmap(
     *,
     column: str = "grad_norm",
 ) -> Heat:
-    """A float column of some tensors, sampled exactly at some moments (ascending)."""
+    """Sample a float column of some tensors exactly at some moments, which ascend."""
     points = np.asarray(moments, "<i4")
     values = np.full((len(tensors), len(points)), MISSING, "<u4").view("<f4")
     heat = Heat(tensors=tuple(tensors), moments=points, values=values)
     if run.key is None or not len(points) or not tensors:
         return heat
     names = ("tensor", "first_moment", "last_moment", "n", "moment_step", "moments", column)
-    query = sa.select(*[_c.c[name] for name in names]).where(at_key(_c, run.key), among(_c.c.tensor, tensors))
+    query = sa.select(*[_c.c[name] for name in names]).where(at_key(_c, run.key), in_numbers(_c.c.tensor, tensors))
     query = query.where(_c.c.last_moment >= int(points[0]), _c.c.first_moment <= int(points[-1]))
     place = {tensor: n for n, tensor in enumerate(tensors)}
     alike: dict[tuple[Any, ...], tuple[list[int], list[bytes]]] = {}
@@ -164,7 +164,9 @@ def state_at(
     )
     asked: sa.ColumnElement[int] = sa.literal_column(str(int(moment)), sa.Integer())
     back = sa.case((_c.c.last_moment <= asked, _c.c.n - 1), else_=(asked - _c.c.first_moment) // _place_step())
-    picked = [_picked(_c.c[name], np.dtype(column.dtype).itemsize, back).label(name) for name, column in wanted.items()]
+    picked = [
+        _pick_element(_c.c[name], np.dtype(column.dtype).itemsize, back).label(name) for name, column in wanted.items()
+    ]
     query = (
         sa.select(*[_c.c[name] for name in _PLACE], back.label("place"), *picked)
         .select_from(_t)
@@ -173,7 +175,7 @@ def state_at(
         .order_by(_t.c.tensor)
     )
     if tensors is not None:
-        query = query.where(among(_t.c.tensor, tensors))
+        query = query.where(in_numbers(_t.c.tensor, tensors))
     rows = mappings(transaction.execute(query))
     if not rows:
         return empty
@@ -185,7 +187,7 @@ def _place_step() -> sa.ColumnElement[int]:
     return sa.case((_c.c.moment_step > 0, _c.c.moment_step), else_=1)
 
 
-def _picked(column: sa.ColumnElement[Any], width: int, place: sa.ColumnElement[int]) -> sa.ColumnElement[Any]:
+def _pick_element(column: sa.ColumnElement[Any], width: int, place: sa.ColumnElement[int]) -> sa.ColumnElement[Any]:
     """One element of a column that has several; the column itself where it is constant, or moments have gaps."""
     whole = sa.or_(_c.c.moment_step == 0, sa.func.length(column) <= width)
     element = sa.func.substr(column, sa.cast(place, sa.Integer) * width + 1, width, type_=sa.LargeBinary())

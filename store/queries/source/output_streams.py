@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.source.program_answers import AttemptRow, EventRow, ExceptionRow, StreamRow, Streams, WarningRow
 from store.records.reader import at_key
@@ -27,41 +27,47 @@ def streams(transaction: Transaction, run: RunRow) -> Streams:
     row = transaction.execute(query).first()
     if row is None:
         return nothing
-    sites = _sites(transaction, run.key, {one["site"] for one in row.exceptions if one["site"] is not None})
+    sites = _sites(
+        transaction, run.key, {exception["site"] for exception in row.exceptions if exception["site"] is not None}
+    )
     return Streams(
         stdout=_stream(row.streams, "stdout"),
         stderr=_stream(row.streams, "stderr"),
-        exceptions=tuple(_exception(one, sites) for one in row.exceptions),
+        exceptions=tuple(_exception(exception, sites) for exception in row.exceptions),
         warnings=tuple(
             WarningRow(
-                category=one["category"], message=one["message"], path=one["path"], line=one["line"], count=one["count"]
+                category=warning["category"],
+                message=warning["message"],
+                path=warning["path"],
+                line=warning["line"],
+                count=warning["count"],
             )
-            for one in row.warnings
+            for warning in row.warnings
         ),
     )
 
 
 def _stream(kept: Mapping[str, Any], name: str) -> StreamRow:
-    one = kept.get(name, {})
-    return StreamRow(tail=one.get("tail", ""), total_bytes=one.get("total_bytes", 0))
+    stream = kept.get(name, {})
+    return StreamRow(tail=stream.get("tail", ""), total_bytes=stream.get("total_bytes", 0))
 
 
 def _sites(transaction: Transaction, key: RunKey, numbers: set[int]) -> dict[int, tuple[str, int]]:
     s = tables.site
-    query = sa.select(s.c.site, s.c.path, s.c.line).where(at_key(s, key), among(s.c.site, sorted(numbers)))
+    query = sa.select(s.c.site, s.c.path, s.c.line).where(at_key(s, key), in_numbers(s.c.site, sorted(numbers)))
     return {row.site: (row.path, row.line) for row in transaction.execute(query)}
 
 
-def _exception(one: Mapping[str, Any], sites: Mapping[int, tuple[str, int]]) -> ExceptionRow:
-    frames: Sequence[Mapping[str, Any]] = one["frames"]
-    path, line = sites.get(one["site"], (None, None))
+def _exception(exception: Mapping[str, Any], sites: Mapping[int, tuple[str, int]]) -> ExceptionRow:
+    frames: Sequence[Mapping[str, Any]] = exception["frames"]
+    path, line = sites.get(exception["site"], (None, None))
     return ExceptionRow(
-        type=one["type"],
-        message=one["message"],
+        type=exception["type"],
+        message=exception["message"],
         path=path,
         line=line,
-        caught=one["caught"],
-        backward_call=one["call"],
+        caught=exception["caught"],
+        backward_call=exception["call"],
         frames=tuple(frames),
     )
 
@@ -84,7 +90,7 @@ def attempts(transaction: Transaction, run: RunRow) -> tuple[AttemptRow, ...]:
 
 
 def events(transaction: Transaction, run: RunRow, *, after: int = 0, limit: int = 1000) -> tuple[EventRow, ...]:
-    """What happened to the run, in order, later than event `after`."""
+    """Load what happened to the run after event `after`, in order."""
     e = tables.run_event
     place = sa.select(tables.run.c.part).where(tables.run.c.id == run.run_id).scalar_subquery()
     query = sa.select(e).where(e.c.part == place, e.c.run_id == run.run_id, e.c.seq > after)

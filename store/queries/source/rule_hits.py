@@ -46,7 +46,7 @@ class FoundIn:
 def runs_with(
     transaction: Transaction, rule: str, *, days: float = 30.0, tenant_id: int = 1, limit: int = 100
 ) -> tuple[FoundIn, ...]:
-    """Runs in which a rule (by its name) found something in the last `days`, those seen last first."""
+    """List the runs in which a rule, by name, found something in the last `days`, those seen last first."""
     asked = {"of_tenant": tenant_id, "of_rule": rule, "since_seconds": -days * 86400.0, "most": limit}
     rows = transaction.execute(_NAMED, asked)
     return tuple(FoundIn(run=row.public_id, findings=row.findings, last_at=row.last_at) for row in rows)

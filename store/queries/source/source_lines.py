@@ -19,7 +19,7 @@ from store.queries.tensors.tensor_pages import same_key, why_none_row
 from store.queries.tensors.tensor_states import AT_ONCE, tensors_at
 from store.records.reader import at_key
 from store.runs.model import RunKey, RunRow
-from store.runs.snippets import started
+from store.runs.snippets import find_entry_file
 
 _STATE: Final = (*NAMES, "grad_fn", "grad")
 
@@ -38,7 +38,7 @@ _REAL: Final[sa.Double[float]] = sa.Double()
 def source(
     transaction: Transaction, run: RunRow, *, path: str | None = None, at: int | None = None
 ) -> SourceFile | None:
-    """A file of the run's snippet, annotated; it needs no record, only then nothing is annotated.
+    """Load an annotated file of the run's snippet. Without a record it has no annotations.
 
     A run without a snippet was recorded elsewhere: its files are those whose text, or some lines of it, came along.
 
@@ -52,7 +52,8 @@ def source(
         None: no such file.
     """
     bodies = _texts(transaction, run)
-    first = next(iter(bodies), None) if run.entry is None else started(bodies, run.entry)
+    entry = None if run.entry is None else find_entry_file(bodies, run.entry)
+    first = entry or next(iter(bodies), None)  # the script of a watched job may have called the program from elsewhere
     wanted = first if path is None else path
     if wanted is None or wanted not in bodies:
         return None
@@ -65,7 +66,7 @@ def source(
 
 
 def _texts(transaction: Transaction, run: RunRow) -> dict[str, str]:
-    """The text of each file by its path."""
+    """Load the text of each file by its path."""
     if run.snippet is None:
         if run.key is None:
             return {}
@@ -89,7 +90,7 @@ def _lines(transaction: Transaction, run: RunRow, path: str, text: str, at: int 
     bindings = _bindings(transaction, run, key, path, at) if key else {}
     passes = _passes(transaction, key, path, at) if key else {}
     calls = _calls(transaction, key, path, at) if key else {}
-    saved = _saved(transaction, key, path, at) if key else {}
+    saved = _load_saved_sizes(transaction, key, path, at) if key else {}
     findings = _findings(transaction, run, path)
     return tuple(
         SourceLine(
@@ -107,7 +108,7 @@ def _lines(transaction: Transaction, run: RunRow, path: str, text: str, at: int 
     )
 
 
-def _until(column: Any, at: int | None) -> tuple[sa.ColumnElement[bool], ...]:
+def _at_or_before(column: Any, at: int | None) -> tuple[sa.ColumnElement[bool], ...]:
     return () if at is None else (column <= at,)
 
 
@@ -118,7 +119,7 @@ def _bindings(
     at_line = (
         sa.select(_s.c.line, _b.c.name, sa.func.max(_b.c.binding).label("binding"), sa.func.count().label("times"))
         .join_from(_b, _s, sa.and_(same_key(_s, _b), _s.c.site == _b.c.site))
-        .where(at_key(_b, key), _s.c.path == path, *_until(_b.c.moment, at))
+        .where(at_key(_b, key), _s.c.path == path, *_at_or_before(_b.c.moment, at))
         .group_by(_s.c.line, _b.c.name)
         .subquery()
     )
@@ -139,7 +140,7 @@ def _bindings(
 
 
 def _then(transaction: Transaction, run: RunRow, numbers: Sequence[int], at: int) -> dict[int, TensorRow]:
-    """The tensors of these numbers that had been seen by then."""
+    """Load those of the tensors with these numbers that had been seen by then."""
     found: dict[int, TensorRow] = {}
     for start in range(0, len(numbers), AT_ONCE):
         some = numbers[start : start + AT_ONCE]
@@ -173,7 +174,7 @@ def _passes(transaction: Transaction, key: RunKey, path: str, at: int | None) ->
     query = (
         sa.select(_s.c.line, sa.func.count().label("passed"))
         .join_from(m, _s, sa.and_(same_key(_s, m), _s.c.site == m.c.site))
-        .where(at_key(m, key), m.c.kind == "after-statement", _s.c.path == path, *_until(m.c.moment, at))
+        .where(at_key(m, key), m.c.kind == "after-statement", _s.c.path == path, *_at_or_before(m.c.moment, at))
         .group_by(_s.c.line)
     )
     return {row.line: row.passed for row in transaction.execute(query)}
@@ -184,7 +185,7 @@ def _calls(transaction: Transaction, key: RunKey, path: str, at: int | None) -> 
     query = (
         sa.select(_s.c.line, b.c.call)
         .join_from(b, _s, sa.and_(same_key(_s, b), _s.c.site == b.c.site))
-        .where(at_key(b, key), _s.c.path == path, *_until(b.c.moment_before, at))
+        .where(at_key(b, key), _s.c.path == path, *_at_or_before(b.c.moment_before, at))
         .order_by(b.c.call)
     )
     found: dict[int, list[int]] = defaultdict(list)
@@ -193,7 +194,9 @@ def _calls(transaction: Transaction, key: RunKey, path: str, at: int | None) -> 
     return found
 
 
-def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, tuple[int, int, int]]:
+def _load_saved_sizes(
+    transaction: Transaction, key: RunKey, path: str, at: int | None
+) -> dict[int, tuple[int, int, int]]:
     """For each line what its nodes saved, how much of that is held, and the most that they saved in one step."""
     n, b, m = tables.node, tables.backward_call, tables.moment
     over = sa.select(b.c.call).where(
@@ -207,7 +210,7 @@ def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> 
         sa.select(_s.c.line, m.c.step, sa.func.sum(size).label("saved"), sa.func.sum(held).label("held"))
         .join_from(n, _s, sa.and_(same_key(_s, n), _s.c.site == n.c.site))
         .outerjoin(m, sa.and_(same_key(m, n), m.c.moment == n.c.first_seen))
-        .where(at_key(n, key), _s.c.path == path, *_until(n.c.first_seen, at))
+        .where(at_key(n, key), _s.c.path == path, *_at_or_before(n.c.first_seen, at))
         .group_by(_s.c.line, m.c.step)
     )
     sums: dict[int, tuple[float, float, float]] = {}

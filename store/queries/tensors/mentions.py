@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.records.reader import at_key, in_month
 from store.runs.model import RunRow
@@ -27,7 +27,7 @@ Which = Callable[[sa.ColumnElement[Any]], sa.ColumnElement[bool]]
 """Which tensors, as a condition on the column of their numbers."""
 
 
-def said_of(
+def load_mentions(
     transaction: Transaction, run: RunRow, numbers: Sequence[int]
 ) -> tuple[Mapping[int, Sequence[str]], Mapping[int, Sequence[str]]]:
     """By tensor: every name that it had, in order and each once; and the public ids of the findings about it.
@@ -41,10 +41,10 @@ def said_of(
     first, last = min(numbers), max(numbers)
     key = {"run_id": run.key.run_id, "attempt": run.key.attempt}
     if last - first < THIN * len(numbers):
-        found: Any = transaction.execute(_between(run.key.part), {**key, "first": first, "last": last})
+        found: Any = transaction.execute(_part_query(run.key.part), {**key, "first": first, "last": last})
     else:
         about = in_attempt(_f)
-        found = transaction.execute(_both(at_key(_b, run.key), about, lambda column: among(column, numbers)), key)
+        found = transaction.execute(_both(at_key(_b, run.key), about, lambda column: in_numbers(column, numbers)), key)
     for tensor, what, text, _ in found:
         if what == _NAME:
             names[tensor][text] = None
@@ -60,7 +60,7 @@ def in_attempt(table: sa.Table) -> sa.ColumnElement[bool]:
 
 
 @functools.lru_cache(maxsize=64)
-def _between(part: int) -> sa.CompoundSelect[Any, int, Any, Any]:
+def _part_query(part: int) -> sa.CompoundSelect[Any, int, Any, Any]:
     first, last = sa.bindparam("first", type_=sa.Integer()), sa.bindparam("last", type_=sa.Integer())
     return _both(in_month(_b, part), in_attempt(_f), lambda column: column.between(first, last))
 

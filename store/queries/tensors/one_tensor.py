@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from backprobe.record import SmallValue, nested
+from backprobe.record import SmallValue, nest_elements
 from store import tables
 from store.database.session import Transaction
 from store.queries.tensors.snapshots import tensor_snapshots
@@ -48,7 +48,7 @@ def tensor(transaction: Transaction, run: RunRow, number: int) -> TensorFull | N
         saved_by=_saved_by(transaction, key, number),
         values=_values(transaction, key, number),
         holders=_holders(transaction, key, number),
-        arrived=_arrived(transaction, key, number),
+        arrived=_load_arrived_rows(transaction, key, number),
     )
 
 
@@ -126,7 +126,7 @@ def _values(transaction: Transaction, key: RunKey, number: int) -> tuple[SmallVa
         kept = SmallValue(
             tensor=number, moment=row.moment, of=row.of, dtype=row.dtype, shape=shape, elements=row.elements
         )
-        elements = _without_complex(nested(kept))
+        elements = _without_complex(nest_elements(kept))
         found.append(SmallValueRow(moment=row.moment, of=row.of, dtype=row.dtype, shape=shape, elements=elements))
     return tuple(found)
 
@@ -156,7 +156,7 @@ def _holders(transaction: Transaction, key: RunKey, number: int) -> tuple[Holder
     )
 
 
-def _arrived(transaction: Transaction, key: RunKey, number: int) -> tuple[ArrivedRow, ...]:
+def _load_arrived_rows(transaction: Transaction, key: RunKey, number: int) -> tuple[ArrivedRow, ...]:
     p = tables.node_pass
     made = transaction.execute(sa.select(_t.c.node, _t.c.output_nr).where(at_key(_t, key), _t.c.tensor == number)).one()
     if made.node is None:

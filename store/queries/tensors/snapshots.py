@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from backprobe.record import Snapshot, Statistics
 from backprobe.record.state_flags import by_name, flags_of
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.tensors.tensor_answers import SnapshotPage, SnapshotRow, StatisticsRow
 from store.queries.tensors.tensor_filter import TensorFilter
@@ -122,15 +122,15 @@ def _rows(
             return
         place = (chunks[-1]["tensor"], chunks[-1]["first_moment"])
         found = list(snapshots_of(chunks, grad_fns))
-        yield from _told(transaction, key, found, kind)
+        yield from _build_snapshot_rows(transaction, key, found, kind)
         if len(chunks) < _CHUNKS_AT_ONCE:
             return
 
 
-def _told(
+def _build_snapshot_rows(
     transaction: Transaction, key: RunKey, found: Sequence[Snapshot], kind: Sequence[str]
 ) -> Iterator[SnapshotRow]:
-    """The snapshots with what is known of their moments; other kinds of moments left out."""
+    """Join snapshots with what is known of their moments; leave out moments of other kinds."""
     numbers = sorted({row.moment for row in found})
     moments: dict[int, Any] = {}
     for start in range(0, len(numbers), 1000):
@@ -138,11 +138,11 @@ def _told(
             sa.select(_m.c.moment, _m.c.kind, _m.c.k, _m.c.step, _s.c.line)
             .select_from(_m)
             .outerjoin(_s, sa.and_(*[_s.c[name] == _m.c[name] for name in tables.KEY], _s.c.site == _m.c.site))
-            .where(at_key(_m, key), among(_m.c.moment, numbers[start : start + 1000]))
+            .where(at_key(_m, key), in_numbers(_m.c.moment, numbers[start : start + 1000]))
         )
         moments |= {row.moment: row for row in transaction.execute(query)}
     verdicts = sa.select(_t.c.tensor, _t.c.last_moment, _t.c.why_none).where(
-        at_key(_t, key), among(_t.c.tensor, sorted({row.tensor for row in found}))
+        at_key(_t, key), in_numbers(_t.c.tensor, sorted({row.tensor for row in found}))
     )
     last = {(row.tensor, row.last_moment): row.why_none for row in transaction.execute(verdicts)}
     for row in found:
@@ -172,7 +172,7 @@ def _snapshot_row(row: Snapshot, moment: Any, why: str | None) -> SnapshotRow:
 
 
 def statistics_row(found: Statistics | None) -> StatisticsRow | None:
-    """Statistics as they are told; None: not measured."""
+    """Convert stored statistics to the values that are returned; None: not measured."""
     if found is None:
         return None
     mean = None if found.sum is None or not found.counted else found.sum / found.counted

@@ -107,7 +107,7 @@ class StatisticsRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRow:
-    """One tensor at one moment. `why_none` is told at the last snapshot only. Statistics of None: not measured."""
+    """One tensor at one moment. Only the last snapshot has `why_none`. Statistics of None: not measured."""
 
     tensor: int
     moment: int
@@ -183,7 +183,7 @@ class SmallValueRow:
     Attributes:
         of: `value`, `grad`, or `arrived`: the gradient that reached it in a backward call.
         elements: Nested lists in its shape, or a number for a scalar; complex ones as [real, imaginary]; non-finite
-            ones as in all JSON of ours.
+            ones as in every JSON answer of the service.
     """
 
     moment: int

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from backprobe.record.rows.tensors import Grad
 from backprobe.record.state_flags import FlagsOrNone
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 
 _t: Final = tables.tensor
@@ -56,7 +56,7 @@ class TensorFilter(FlagsOrNone):
 
     def conditions(self, transaction: Transaction) -> list[sa.ColumnElement[bool]]:
         """As conditions on `tensor`."""
-        found: list[sa.ColumnElement[bool]] = [_t.c[name].is_(wanted) for name, wanted in self.given.items()]
+        found: list[sa.ColumnElement[bool]] = [_t.c[name].is_(wanted) for name, wanted in self.known_flags.items()]
         if self.grad_ever is not None:
             found.append(_t.c.grad_ever.is_(self.grad_ever))
         for column, values in ((_t.c.grad, self.grad), (_t.c.why_none, self.why), (_t.c.role, self.role)):
@@ -67,9 +67,9 @@ class TensorFilter(FlagsOrNone):
         if self.seen_by is not None:
             found.append(_t.c.moment <= self.seen_by)
         if self.numbers:
-            found.append(among(_t.c.tensor, self.numbers))
+            found.append(in_numbers(_t.c.tensor, self.numbers))
         if self.name is not None:
-            found.append(_named(transaction, self.name))
+            found.append(_matches_name(transaction, self.name))
         if self.fqn is not None:
             found.append(_matches(transaction, _t.c.fqn, self.fqn))
         if self.line is not None:
@@ -87,7 +87,7 @@ def _matches(transaction: Transaction, column: sa.ColumnElement[Any], glob: str)
     return column.like(like, escape="\\")
 
 
-def _named(transaction: Transaction, glob: str) -> sa.ColumnElement[bool]:
-    """The tensor's fqn, or a name it had, matches."""
+def _matches_name(transaction: Transaction, glob: str) -> sa.ColumnElement[bool]:
+    """Match the tensor's fqn, or a name that it had."""
     bound = sa.exists().where(same_key(_b, _t), _b.c.tensor == _t.c.tensor, _matches(transaction, _b.c.name, glob))
     return sa.or_(_matches(transaction, _t.c.fqn, glob), bound)

@@ -14,7 +14,7 @@ from typing import Any
 from backprobe.record.state_flags import by_name
 from store.database.session import Transaction
 from store.queries.json_values import as_json
-from store.queries.tensors.mentions import said_of
+from store.queries.tensors.mentions import load_mentions
 from store.queries.tensors.tensor_pages import found_tensors
 from store.runs.model import RunRow
 
@@ -36,11 +36,11 @@ def tensors_told(transaction: Transaction, run: RunRow, **asked: Any) -> ToldPag
         asked: As of `found_tensors`.
     """
     rows, following = found_tensors(transaction, run, **asked)
-    names, findings = said_of(transaction, run, [row[0] for row in rows])
-    return ToldPage(items=[_told(row, names, findings) for row in rows], next=following)
+    names, findings = load_mentions(transaction, run, [row[0] for row in rows])
+    return ToldPage(items=[_tensor_to_json(row, names, findings) for row in rows], next=following)
 
 
-def _told(row: Sequence[Any], names: Any, findings: Any) -> dict[str, Any]:
+def _tensor_to_json(row: Sequence[Any], names: Any, findings: Any) -> dict[str, Any]:
     (
         tensor, name, fqn, role, class_, shape, dtype, device, numel, size_bytes, line, storage,
         view_of, created_by, created_how, proof, died, last_moment, grad_fn, version, grad,

@@ -1,7 +1,7 @@
 """The tensors of a run: a page of them, as values or as JSON.
 
 A page of the usual kind, by number and without filters, is asked for by statements that were made once a month's
-partition: making one anew costs SQLAlchemy as long as the database takes to answer it.
+partition: building a statement costs SQLAlchemy as long as the database takes to answer it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from backprobe.record.state_flags import NAMES
 from store import tables
 from store.database.session import Transaction
-from store.queries.tensors.mentions import said_of
+from store.queries.tensors.mentions import load_mentions
 from store.queries.tensors.tensor_answers import TensorCreated, TensorPage, TensorRow, TensorState, WhyNoneRow
 from store.queries.tensors.tensor_filter import TensorFilter, same_key
 from store.records.reader import at_key, in_month
@@ -53,7 +53,7 @@ _SORTS: Final[Mapping[str, tuple[sa.ColumnElement[Any], bool]]] = {
 
 @functools.lru_cache(maxsize=64)
 def _usual(part: int) -> sa.Select[Any]:
-    """A page by number, of all tensors."""
+    """Select a page of all tensors, by number."""
     behind, most = sa.bindparam("after", type_=sa.Integer()), sa.bindparam("most", type_=sa.Integer())
     return SELECT_TENSORS.where(in_month(_t, part), _t.c.tensor > behind).order_by(_t.c.tensor).limit(most)
 
@@ -106,14 +106,14 @@ def _query(
 ) -> sa.Select[Any]:
     query = SELECT_TENSORS.where(at_key(_t, key), *TensorFilter(**filters).conditions(transaction))
     if after is not None:
-        query = query.where(_behind(key, sort, after))
+        query = query.where(_follows_cursor(key, sort, after))
     if sort == "tensor":
         return query.order_by(_t.c.tensor)
     by, greatest_first = _SORTS[sort]
     return query.order_by(by.desc() if greatest_first else by, _t.c.tensor)
 
 
-def _behind(key: RunKey, sort: Sort, after: int) -> sa.ColumnElement[bool]:
+def _follows_cursor(key: RunKey, sort: Sort, after: int) -> sa.ColumnElement[bool]:
     """Those that come behind tensor `after`: its own value is asked for, so that a cursor need not hold a NaN."""
     if sort == "tensor":
         return _t.c.tensor > after
@@ -124,7 +124,7 @@ def _behind(key: RunKey, sort: Sort, after: int) -> sa.ColumnElement[bool]:
 
 def tensor_rows(transaction: Transaction, run: RunRow, rows: Sequence[Any]) -> tuple[TensorRow, ...]:
     """Rows of `SELECT_TENSORS` with the names that the tensors had and the findings about them."""
-    names, findings = said_of(transaction, run, [row.tensor for row in rows])
+    names, findings = load_mentions(transaction, run, [row.tensor for row in rows])
     return tuple(_tensor_row(row._mapping, tuple(names[row.tensor]), tuple(findings[row.tensor])) for row in rows)  # noqa: SLF001 - the documented way to a column named `class`
 
 
@@ -172,7 +172,7 @@ def _state(row: Mapping[Any, Any]) -> TensorState | None:
 
 
 def why_none_row(row: Mapping[Any, Any]) -> WhyNoneRow | None:
-    """The verdict in a row of `tensor`; None: it has a gradient, or nobody judged."""
+    """Read the verdict from a row of `tensor`; None if the tensor has a gradient, or nobody judged."""
     if row["why_none"] is None:
         return None
     return WhyNoneRow(

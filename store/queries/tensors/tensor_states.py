@@ -1,7 +1,7 @@
 """The tensors of a run as they were at a moment: each with its last snapshot at or before it.
 
 1. Filters of state look at the state then; a tensor that was first seen later is not there.
-2. Names, findings and `grad_ever` are those of the whole run; `why_none` is told at a tensor's last snapshot only.
+2. Names, findings and `grad_ever` are those of the whole run; only a tensor's last snapshot has `why_none`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from backprobe.record.rows.tensors import Grad
 from backprobe.record.state_flags import FlagsOrNone
 from store import tables
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.queries.graph.graph_part import flags_told
 from store.queries.history.value_series import state_at
@@ -51,7 +51,7 @@ class StateFilter(FlagsOrNone):
 
     def passes(self, row: TensorRow) -> bool:
         """Whether a tensor is wanted."""
-        wanted = self.given
+        wanted = self.known_flags
         if row.state is None:
             return not (wanted or self.grad) and self.grad_norm_gt is None and self.value_norm_gt is None
         if any(getattr(row.state, name) != value for name, value in wanted.items()):
@@ -75,12 +75,12 @@ def tensors_at(
     limit: int = 100,
     **filters: Any,
 ) -> TensorPage:
-    """The tensors that were there at a moment, by number.
+    """List the tensors that existed at a moment, by number.
 
     Args:
         transaction: To read by.
         run: Whose tensors.
-        moment: When; `nonfinite` and the norms are those of the snapshot that is told, None: not measured then.
+        moment: When; `nonfinite` and the norms are those of the returned snapshot, None: not measured then.
         state: Which ones, by their state then.
         after: `TensorPage.next` of the page before; None: the first page.
         limit: Tensors at most.
@@ -109,7 +109,7 @@ def _then(
     missing = {name: found[name].view("<u4") == MISSING for name in ("value_norm", "grad_norm") if len(found[name])}
     place = {tensor: n for n, tensor in enumerate(found["tensor"].tolist())}
     kinds = _kinds(transaction, key, np.unique(found["moment"]).tolist())
-    held = _held(transaction, key, numbers, moment)
+    held = _load_held_bytes(transaction, key, numbers, moment)
     head = sa.select(tables.record.c.grad_fns).where(at_key(tables.record, key))
     grad_fns: list[str | None] = [None, *(transaction.execute(head).scalar() or ())]
     told: list[TensorRow] = []
@@ -137,13 +137,13 @@ def _then(
 
 
 def _kinds(transaction: Transaction, key: RunKey, moments: Sequence[int]) -> Mapping[int, str]:
-    query: Any = sa.select(_m.c.moment, _m.c.kind).where(at_key(_m, key), among(_m.c.moment, moments))
+    query: Any = sa.select(_m.c.moment, _m.c.kind).where(at_key(_m, key), in_numbers(_m.c.moment, moments))
     return {row.moment: row.kind for row in transaction.execute(query)}
 
 
-def _held(transaction: Transaction, key: RunKey, numbers: Sequence[int], moment: int) -> Mapping[int, int]:
-    """What the graphs behind tensors held when they were last looked at by then."""
+def _load_held_bytes(transaction: Transaction, key: RunKey, numbers: Sequence[int], moment: int) -> Mapping[int, int]:
+    """Load the bytes that the graphs behind tensors held when they were last looked at before a moment."""
     query: Any = sa.select(_r.c.root, _r.c.held_bytes).where(
-        at_key(_r, key), among(_r.c.root, numbers), _r.c.moment <= moment
+        at_key(_r, key), in_numbers(_r.c.root, numbers), _r.c.moment <= moment
     )
     return {row.root: row.held_bytes for row in transaction.execute(query.order_by(_r.c.moment, _r.c.n))}

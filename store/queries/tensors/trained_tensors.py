@@ -15,13 +15,13 @@ from store.runs.model import RunRow
 
 _t: Final = tables.tensor
 _MOST: Final = min(MOST_ROWS, MOST_VALUES // 500)
-"""So many rows answer at the 500 moments that are told at most by default."""
+"""Number of rows that answer at the 500 moments returned at most by default."""
 
 _NONE: Final = TensorFilter(numbers=(-1,))
 
 
-def trained(transaction: Transaction, run: RunRow) -> TensorFilter:
-    """The parameters; where there are none, the leaves that require grad. At most 400, the first ones."""
+def select_trained_tensors(transaction: Transaction, run: RunRow) -> TensorFilter:
+    """Select the first 400 parameters; if there are none, the leaves that require grad."""
     if run.key is None:
         return _NONE
     for chosen in (_t.c.role == "parameter", sa.and_(_t.c.is_leaf.is_(True), _t.c.requires_grad.is_(True))):

@@ -68,7 +68,7 @@ class Month:
 
 
 def name_of(part: int) -> str:
-    """What a month's partitions are called after their table: `2026_11`."""
+    """Return what follows the table in the names of a month's partitions: `2026_11`."""
     return f"{2020 + part // 12}_{part % 12 + 1:02}"
 
 
@@ -82,21 +82,21 @@ def tables_and_partitions(reading: Transaction) -> tuple[list[str], list[str]]:
     return [name for name, part, _ in found if not part], [name for name, _, parent in found if not parent]
 
 
-def attached(reading: Transaction) -> tuple[Month, ...]:
-    """The months that are there, the oldest first."""
+def list_attached_months(reading: Transaction) -> tuple[Month, ...]:
+    """List the months that have a partition, oldest first."""
     found = {row.name: row.bound for row in _rows(reading) if row.parent == record.name}
     months = (Month(name=name.removeprefix(f"{record.name}_"), months=_months(bound)) for name, bound in found.items())
-    return tuple(sorted(months, key=lambda one: one.months))
+    return tuple(sorted(months, key=lambda month: month.months))
 
 
 def months_ahead(reading: Transaction) -> int:
     """How many months from this one on are there without a gap: 0, this one is missing."""
-    there, this = {month for one in attached(reading) for month in one.months}, _this(reading)
+    there, this = {month for partition in list_attached_months(reading) for month in partition.months}, _this(reading)
     return next(n for n in range(len(there) + 1) if this + n not in there)
 
 
 def ensure(transaction: Transaction, part: int) -> None:
-    """A run of this month is about to be: see to it that its record has a place. Call it before anything is written."""
+    """Make the partitions for a new run of this month, unless they exist. Call it before anything is written."""
     if transaction.dialect.name == "sqlite":
         return
     head = {"head": f'"{record.name}_{name_of(part)}"', "part": part}
@@ -115,7 +115,8 @@ def make_ahead(database: Database) -> None:
     if database.sqlite:
         return
     with database.read() as reading:
-        there, this = {month for one in attached(reading) for month in one.months}, _this(reading)
+        there = {month for partition in list_attached_months(reading) for month in partition.months}
+        this = _this(reading)
     for part in sorted({this + n for n in range(AHEAD + 1)} - there):
         with database.begin() as transaction:
             _make(transaction, part)
@@ -127,7 +128,12 @@ def going(reading: Transaction) -> frozenset[int]:
         return frozenset()
     late = sa.and_(_kept, run.c.kept_until > Now(WAIT_SECONDS))
     pinned = sa.and_(_kept, run.c.pinned)
-    return frozenset(month for one in _past(reading) if not _any(reading, one, (late, pinned)) for month in one.months)
+    return frozenset(
+        month
+        for partition in _past(reading)
+        if not _any(reading, partition, (late, pinned))
+        for month in partition.months
+    )
 
 
 def drop(database: Database) -> tuple[Month, ...]:
@@ -141,22 +147,22 @@ def drop(database: Database) -> tuple[Month, ...]:
     try:
         connection.execute(f"set statement_timeout = {PATIENCE_MS}")
         (held,) = connection.execute("select pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-        return _dropped(database, connection) if held else ()
+        return _drop_months(database, connection) if held else ()
     finally:
         connection.close()
 
 
-def _dropped(database: Database, connection: Any) -> tuple[Month, ...]:
+def _drop_months(database: Database, connection: Any) -> tuple[Month, ...]:
     import psycopg
 
     busy = (in_status("queued"), in_status("running"), _kept)
     with database.read() as reading:
-        there = attached(reading)
-        over = tuple(one for one in _past(reading) if not _any(reading, one, busy))
-    stay = {one.name for one in there} - {one.name for one in over}
-    for one in over:
+        there = list_attached_months(reading)
+        over = tuple(partition for partition in _past(reading) if not _any(reading, partition, busy))
+    stay = {partition.name for partition in there} - {partition.name for partition in over}
+    for partition in over:
         for parent in _PARENTS:
-            connection.execute(f"comment on table \"{parent}_{one.name}\" is '{_GOING}'")
+            connection.execute(f"comment on table \"{parent}_{partition.name}\" is '{_GOING}'")
     until = time.monotonic() + PATIENCE_MS / 1000
     try:
         for name, parent, pending in connection.execute(_BEGUN).fetchall():
@@ -167,7 +173,7 @@ def _dropped(database: Database, connection: Any) -> tuple[Month, ...]:
     except (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable):
         pass  # somebody reads; what has begun is marked
     left = {name for name, _, _ in connection.execute(_BEGUN).fetchall()}
-    return tuple(one for one in over if not any(name.endswith(one.name) for name in left))
+    return tuple(partition for partition in over if not any(name.endswith(partition.name) for name in left))
 
 
 def _end(connection: Any, name: str, parent: str | None, *, pending: bool) -> None:
@@ -179,12 +185,12 @@ def _end(connection: Any, name: str, parent: str | None, *, pending: bool) -> No
 
 def _past(reading: Transaction) -> list[Month]:
     this = _this(reading)
-    return [one for one in attached(reading) if max(one.months) < this]
+    return [partition for partition in list_attached_months(reading) if max(partition.months) < this]
 
 
-def _any(reading: Transaction, one: Month, kinds: Iterable[sa.ColumnElement[bool]]) -> bool:
-    """A run of the month is of one of these kinds; each is a question of its own, that an index serves."""
-    of = run.c.part.in_(one.months)
+def _any(reading: Transaction, partition: Month, kinds: Iterable[sa.ColumnElement[bool]]) -> bool:
+    """Return whether a run of the month is of one of these kinds, by one query for each so that an index serves it."""
+    of = run.c.part.in_(partition.months)
     return any(reading.execute(sa.select(run.c.id).where(of, kind).limit(1)).first() is not None for kind in kinds)
 
 

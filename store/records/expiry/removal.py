@@ -89,7 +89,7 @@ def expire(database: Database, *, limit: int = 100) -> Iterator[Expired]:
     with database.read() as reading:
         found = reading.execute(_PAST.limit(limit)).scalars().all()
         going = partitions.going(reading) if found else frozenset[int]()
-    yield from _expired(database, found, "kept-until", going)
+    yield from _expire_runs(database, found, "kept-until", going)
 
 
 def shrink(database: Database, most_bytes: int, *, limit: int = 100) -> Iterator[Expired]:
@@ -102,9 +102,9 @@ def shrink(database: Database, most_bytes: int, *, limit: int = 100) -> Iterator
             used = shares.used_bytes(reading)
             if used <= most_bytes * shares.NEARLY:
                 return
-            over = shares.shares(reading, most_bytes).over
+            over = shares.shares(reading, most_bytes).tenants_over_share
             found = reading.execute(_OLDEST.limit(1), {"tenants": sorted(over)}).scalars().all()
-        gone = list(_expired(database, found, "database-full", frozenset()))
+        gone = list(_expire_runs(database, found, "database-full", frozenset()))
         yield from gone
         if not gone and not (used > most_bytes and snippets.drop_unused(database, over)):
             return
@@ -140,7 +140,7 @@ def give_back_pages(database: Database) -> None:
             transaction.connection.driver_connection.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _expired(database: Database, found: Sequence[int], why: str, going: frozenset[int]) -> Iterator[Expired]:
+def _expire_runs(database: Database, found: Sequence[int], why: str, going: frozenset[int]) -> Iterator[Expired]:
     """Drop the records of these runs; `going`: months whose rows are left for their end."""
     for number in found:
         with database.begin() as transaction:
@@ -161,7 +161,7 @@ def _expired(database: Database, found: Sequence[int], why: str, going: frozense
 def _drop(database: Database, key: RunKey) -> int:
     """Delete a record's rows and its run's events, the head last."""
     tables = [table for table in RECORD_TABLES if table is not record]
-    rows = sum(_emptied(database, table, key) for table in (*tables, record))
+    rows = sum(_empty_table(database, table, key) for table in (*tables, record))
     with database.begin() as transaction:
         transaction.execute(_events_of(key.part, key.run_id))
     return rows
@@ -171,7 +171,7 @@ def _events_of(part: int, run_id: int) -> sa.Delete:
     return sa.delete(run_event).where(run_event.c.part == part, run_event.c.run_id == run_id)
 
 
-def _emptied(database: Database, table: sa.Table, key: RunKey) -> int:
+def _empty_table(database: Database, table: sa.Table, key: RunKey) -> int:
     """Delete the rows of one table, by stretches of the first column of its key."""
     mine = at_key(table, key)
     place = [column for column in table.primary_key.columns if column.name not in KEY][:1]

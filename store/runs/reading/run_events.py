@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.database.in_clause import among
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.runs.model import ENDED, RunRow
 from store.tables import run, run_event
@@ -48,7 +48,7 @@ class Event:
 
 
 def since(transaction: Transaction, run: RunRow, after: int = 0, *, limit: int = 100) -> tuple[Event, ...]:
-    """The run's events after number `after`, in order, at most `limit`; none: nothing more has happened.
+    """Load the run's events after number `after`, in order, at most `limit`; empty if nothing more has happened.
 
     Those of one transaction come together, and a number is never seen before a smaller one: the run's row counts them
     under its lock.
@@ -61,5 +61,5 @@ def standing(transaction: Transaction, runs: Collection[int]) -> dict[int, Stand
     """How far each of the runs, by `run_id`, has come; one that there is not is not in it."""
     if not runs:
         return {}
-    query = sa.select(run.c.id, run.c.events, run.c.status).where(among(run.c.id, runs))
+    query = sa.select(run.c.id, run.c.events, run.c.status).where(in_numbers(run.c.id, runs))
     return {row.id: (row.events, row.status in ENDED) for row in transaction.execute(query)}

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from store.database.session import Transaction
 from store.runs.model import Origin, Queue, Status
-from store.tables import audit, audit_item, finding, run, snippet
+from store.tables import audit, audit_item, finding, recorder, run, snippet
 
 _LEVELS: Final = {"error": run.c.errors, "warning": run.c.warnings, "note": run.c.notes}
 
@@ -65,7 +65,7 @@ class RunFilter:
             its = sa.select(audit.c.id).where(audit.c.public_id == self.audit, audit.c.tenant_id == tenant_id)
             items = sa.select(audit_item.c.run_id).where(audit_item.c.audit_id == its.scalar_subquery())
             found.append(run.c.id.in_(items.where(audit_item.c.run_id.is_not(None))))
-        found += labelled(run.c.labels, self.labels)
+        found += build_label_conditions(run.c.labels, self.labels)
         if self.words is not None:
             found.append(_says(transaction, self.words))
         return found + self._findings()
@@ -73,7 +73,7 @@ class RunFilter:
     @property
     def narrow(self) -> bool:
         """Few runs pass, and an index of their own leads to them: better than to walk along the list."""
-        return any(one is not None for one in (self.snippet, self.snippet_sha256, self.audit))
+        return any(value is not None for value in (self.snippet, self.snippet_sha256, self.audit))
 
     def _findings(self) -> list[sa.ColumnElement[bool]]:
         if not self.rule:
@@ -89,16 +89,19 @@ class RunFilter:
 ALL: Final = RunFilter()
 
 
-def labelled(column: Any, labels: Mapping[str, str]) -> list[sa.ColumnElement[bool]]:
+def build_label_conditions(column: Any, labels: Mapping[str, str]) -> list[sa.ColumnElement[bool]]:
     """Conditions on a column of labels: it has all of these."""
     return [column[name].as_string() == value for name, value in labels.items()]
 
 
 def _says(transaction: Transaction, words: str) -> sa.ColumnElement[bool]:
-    """A run's entry, or one of its labels, holds the words."""
+    """Match runs whose entry, or one of whose labels, contains the words."""
     each = sa.func.json_each if transaction.dialect.name == "sqlite" else sa.func.jsonb_each_text
     label = each(run.c.labels).table_valued("key", "value").alias("label")
     text = [sa.cast(label.c[name], sa.Text).icontains(words, autoescape=True) for name in ("key", "value")]
     entry = sa.select(snippet.c.entry).where(snippet.c.id == run.c.snippet_id).correlate(run).scalar_subquery()
     in_labels = sa.exists(sa.select(sa.literal(1)).select_from(label).where(sa.or_(*text)))
-    return sa.or_(sa.cast(entry, sa.Text).icontains(words, autoescape=True), in_labels)
+    script = recorder.c.environment["script"].as_string()
+    scripts = sa.select(script).where(recorder.c.run_id == run.c.id).correlate(run).scalar_subquery()
+    called = [sa.cast(text, sa.Text).icontains(words, autoescape=True) for text in (entry, scripts)]
+    return sa.or_(*called, in_labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -130,8 +131,9 @@ def page(
     project_id: int | None = None,
     after: int | None = None,
     limit: int = 100,
+    oldest_first: bool = False,
 ) -> RunPage:
-    """Runs, newest first, by keyset: no run comes twice or is left out, whatever is submitted meanwhile.
+    """List runs by keyset: none comes twice or is left out, whatever is submitted meanwhile.
 
     Args:
         transaction: To read by.
@@ -140,26 +142,31 @@ def page(
         project_id: Only this one's; None: all of the tenant's.
         after: `RunPage.next` of the page before; None: the first page.
         limit: Runs at most.
+        oldest_first: The order; else the newest come first.
     """
     owner: Any = run.c.tenant_id
-    newest: Any = run.c.created_at
+    created: Any = run.c.created_at
     if which.narrow and transaction.dialect.name == "sqlite":  # it knows no numbers, and would walk along `run_newest`
         owner = sa.literal_column("+run.tenant_id", sa.BigInteger())
-        newest = sa.literal_column("+run.created_at", sa.String())
+        created = sa.literal_column("+run.created_at", sa.String())
     query = SELECT_RUN.where(owner == tenant_id, *which.conditions(transaction, tenant_id))
     if project_id is not None:
         query = query.where(run.c.project_id == project_id)
     if after is not None:
         edge = run.alias("edge")
         place = sa.select(edge.c.created_at).where(edge.c.id == after).scalar_subquery()
-        query = query.where(sa.or_(run.c.created_at < place, sa.and_(run.c.created_at == place, run.c.id < after)))
-    rows = transaction.execute(query.order_by(newest.desc(), run.c.id.desc()).limit(limit + 1)).all()
+        beyond = operator.gt if oldest_first else operator.lt
+        query = query.where(
+            sa.or_(beyond(run.c.created_at, place), sa.and_(run.c.created_at == place, beyond(run.c.id, after)))
+        )
+    order = (created, run.c.id) if oldest_first else (created.desc(), run.c.id.desc())
+    rows = transaction.execute(query.order_by(*order).limit(limit + 1)).all()
     more = len(rows) > limit
     return RunPage(items=tuple(run_row(row) for row in rows[:limit]), next=rows[limit - 1].id if more else None)
 
 
 def run_row(row: Any, position: int | None = None) -> RunRow:
-    """A row of `SELECT_RUN` as everybody outside sees it."""
+    """Convert a row of `SELECT_RUN` to the run that callers get."""
     return RunRow(
         id=row.public_id,
         status=row.status,
@@ -168,7 +175,7 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         version=row.version,
         project=row.project,
         snippet=row.snippet,
-        entry=row.entry,
+        entry=_entry(row),
         named=row.named,
         arguments=tuple(row.arguments),
         labels=row.labels,
@@ -220,6 +227,12 @@ def _trial(row: Any) -> TrialShort | None:
     if verdict is None and row.status in ENDED:  # canceled, lost, or without a record
         verdict, why = "not-tried", f"its run is {row.status} and left nothing to judge"
     return TrialShort(finding=row.trial_of, fix=row.trial_fix, verdict=verdict, why=why)
+
+
+def _entry(row: Any) -> str | None:
+    """Return what is started: a snippet's entry, or the script that a watched job's recorder named."""
+    environment: Mapping[str, str] = row.environment or {}
+    return row.entry or environment.get("script")
 
 
 def _outcome(row: Any) -> Outcome:

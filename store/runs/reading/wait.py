@@ -49,15 +49,15 @@ class Hub:
         """
         status: str | None = None
 
-        def over() -> bool:
+        def has_ended() -> bool:
             nonlocal status
             with self._database.read() as reading:
                 status = status_of(reading, public_id, tenant_id=tenant_id)
             return status is None or status in ENDED
 
-        return self.until(over, seconds) and status is not None
+        return self.wait_until(has_ended, seconds) and status is not None
 
-    def until(self, over: Callable[[], bool], seconds: float) -> bool:
+    def wait_until(self, over: Callable[[], bool], seconds: float) -> bool:
         """Wait until something is over that tells when it changes (`store.runs.transitions.tell`); False: not by then.
 
         Args:
@@ -70,12 +70,12 @@ class Hub:
             self._waiting += 1
             self._changed.notify_all()
         try:
-            return self._until(over, deadline)
+            return self._wait_until(over, deadline)
         finally:
             with self._changed:
                 self._waiting -= 1
 
-    def _until(self, over: Callable[[], bool], deadline: float) -> bool:
+    def _wait_until(self, over: Callable[[], bool], deadline: float) -> bool:
         while True:
             seen = self._news  # before the look, so that news in between is not slept through
             if over():
@@ -107,7 +107,7 @@ class Hub:
                 self._waiting -= 1
 
     @contextlib.contextmanager
-    def heard(self, hear: Callable[[], None]) -> Generator[None]:
+    def call_on_change(self, hear: Callable[[], None]) -> Generator[None]:
         """Call `hear`, which may not wait, at each piece of news and when this is closed, till the context is left."""
         self.start()
         with self._changed:

@@ -21,7 +21,7 @@ def record_table(
     comment: str,
     wide: bool = False,
 ) -> sa.Table:
-    """A table of the record. It has no foreign keys: rows come in bulk, and months are dropped whole.
+    """Make a table of the record. It has no foreign keys: rows come in bulk, and months are dropped whole.
 
     On PostgreSQL it holds rows by `store.records.expiry.partitions` only.
 
@@ -48,5 +48,5 @@ def record_table(
 
 
 def key_columns(table: sa.Table) -> list[Column]:
-    """The columns of `KEY` in a record table."""
+    """Return the columns of `KEY` in a record table."""
     return [table.c[name] for name in KEY]

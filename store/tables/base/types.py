@@ -13,13 +13,13 @@ from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from store.database.text import ESCAPE, restored, stored
+from store.database.text import ESCAPE, decode_text, encode_text
 
 _FLOAT32: Final = struct.Struct("<f")
 
 
 def float32(value: float) -> float:
-    """The nearest float32, as a Python float; beyond its range an infinity of the same sign."""
+    """Round to the nearest float32, as a Python float; beyond its range to an infinity of the same sign."""
     try:
         return _FLOAT32.unpack(_FLOAT32.pack(value))[0]
     except OverflowError:
@@ -38,7 +38,7 @@ class Time(sa.types.TypeDecorator[str]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        """The type on this database."""
+        """Return the type on this database."""
         if dialect.name == "postgresql":
             return TIMESTAMP(timezone=True, precision=3)  # `type_descriptor` would forget the precision
         return dialect.type_descriptor(sa.String())
@@ -64,7 +64,7 @@ class Text(sa.types.TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         """As the driver takes it."""
         del dialect
-        return None if value is None else stored(value)
+        return None if value is None else encode_text(value)
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Any:
         """As Python has it; one call a value, where `process_result_value` is two: a page of tensors has 1,500."""
@@ -73,7 +73,7 @@ class Text(sa.types.TypeDecorator[str]):
 
 
 def _text(value: str | None) -> str | None:
-    return value if value is None or ESCAPE not in value else restored(value)
+    return value if value is None or ESCAPE not in value else decode_text(value)
 
 
 class Float32(sa.types.TypeDecorator[float]):
@@ -125,28 +125,28 @@ def _column(kind: Any, name: str, comment: str, *, null: bool = False, **more: A
 
 
 def i2(name: str, comment: str, *, null: bool = False, default: int | None = None) -> Column:
-    """A 16-bit integer; default: what a row has that does not say, None: a row must say."""
+    """Make a column of 16-bit integers. `default` is for rows that state no value; None: each must state one."""
     more = {} if default is None else {"server_default": str(default)}
     return _column(sa.SmallInteger(), name, comment, null=null, **more)
 
 
 def i4(name: str, comment: str, *, null: bool = False) -> Column:
-    """A 32-bit integer."""
+    """Make a column of 32-bit integers."""
     return _column(sa.Integer(), name, comment, null=null)
 
 
 def i8(name: str, comment: str, *, null: bool = False) -> Column:
-    """A 64-bit integer."""
+    """Make a column of 64-bit integers."""
     return _column(sa.BigInteger(), name, comment, null=null)
 
 
 def f4(name: str, comment: str, *, null: bool = False) -> Column:
-    """A float32."""
+    """Make a column of float32."""
     return _column(Float32(), name, comment, null=null)
 
 
 def f8(name: str, comment: str, *, null: bool = False) -> Column:
-    """A float64."""
+    """Make a column of float64."""
     return _column(Float64(), name, comment, null=null)
 
 
@@ -156,7 +156,7 @@ def text(name: str, comment: str, *, null: bool = False) -> Column:
 
 
 def flag(name: str, comment: str, *, null: bool = False, default: bool | None = None) -> Column:
-    """True or false; default: what a row has that does not say, None: a row must say."""
+    """Make a column of booleans. `default` is for rows that state no value; None: each must state one."""
     more = {} if default is None else {"server_default": sa.true() if default else sa.false()}
     return _column(sa.Boolean(), name, comment, null=null, **more)
 
@@ -172,7 +172,7 @@ def json(name: str, comment: str, *, null: bool = False) -> Column:
 
 
 def time(name: str, comment: str, *, null: bool = False) -> Column:
-    """A time."""
+    """Make a column of times."""
     return _column(Time(), name, comment, null=null)
 
 
@@ -189,12 +189,12 @@ def public_id(prefix: str) -> Column:
 
 
 def refers(name: str, table: str, comment: str, *, null: bool = False) -> Column:
-    """A foreign key to another table's `id`."""
+    """Make a foreign key to another table's `id`."""
     return sa.Column(name, sa.BigInteger(), sa.ForeignKey(f"{table}.id"), nullable=null, comment=comment)
 
 
-def one_of(name: str, values: Sequence[str]) -> sa.CheckConstraint:
-    """The text column holds one of these."""
+def is_one_of(name: str, values: Sequence[str]) -> sa.CheckConstraint:
+    """Make the check that a text column holds one of these values."""
     return sa.CheckConstraint(f"{name} in ({', '.join(repr(value) for value in values)})", name=name)
 
 
@@ -226,13 +226,13 @@ class Moved(FunctionElement[str]):
 
 @compiles(Moved, "postgresql")
 def _moved_postgresql(element: Moved, compiler: Any, **kw: Any) -> str:
-    at, seconds = (compiler.process(one, **kw) for one in element.clauses)
+    at, seconds = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"({at} + make_interval(secs => {seconds}))"
 
 
 @compiles(Moved, "sqlite")
 def _moved_sqlite(element: Moved, compiler: Any, **kw: Any) -> str:
-    at, seconds = (compiler.process(one, **kw) for one in element.clauses)
+    at, seconds = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"strftime('%Y-%m-%dT%H:%M:%fZ', {at}, format('%+.3f seconds', {seconds}))"
 
 
