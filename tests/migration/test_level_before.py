@@ -1,5 +1,6 @@
 """For one release, code of the level before works on the schema of this one: while workers are replaced one by one."""
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
@@ -53,7 +54,7 @@ def test_each_level_takes_nothing_from_the_one_before_and_demands_nothing_of_it(
 
 
 @pytest.fixture(params=sorted({LEVELS[0], *LEVELS[-2:-1]}))
-def before(request, empty_url):
+def previous_columns(request, empty_url):
     """The columns of each table at a level before, and a database at head."""
     upgrade(empty_url, request.param)
     database = Database(empty_url)
@@ -65,8 +66,8 @@ def before(request, empty_url):
     database.close()
 
 
-def test_a_run_whose_rows_the_level_before_wrote_lives_on(before, a_record):
-    known, database = before
+def test_a_run_whose_rows_the_level_before_wrote_lives_on(previous_columns, a_record):
+    known, database = previous_columns
     with database.begin() as transaction:
         queued, ended = (
             lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": "1\n"}, entry="a.py")) for _ in range(2)
@@ -81,9 +82,10 @@ def test_a_run_whose_rows_the_level_before_wrote_lives_on(before, a_record):
     with database.read() as reading:
         again = storage.load(reading, held.key)
     assert again is not None
+    moments = [msgspec.structs.replace(moment, stack=None) for moment in a_record.moments]
     assert (again.tensors, again.moments, len(again.snapshots)) == (
         a_record.tensors,
-        a_record.moments,
+        a_record.moments if "stack" in known["moment"] else tuple(moments),
         len(a_record.snapshots),
     )
     other = lifecycle.claim(database, "w2")

@@ -16,7 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from backprobe.record import SCHEMA_VERSION
-from store.database.migrator import UnknownRevision, at_head, downgrade, head, known, upgrade
+from store.database.migrator import UnknownRevision, at_head, downgrade, head, list_revisions, upgrade
 from store.database.session import Database
 from store.records import storage
 from store.records.expiry.partitions import ensure, tables_and_partitions
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def schema(database) -> list[tuple]:
-    """Everything that stands in the catalogue, as text."""
+    """Everything in the catalogue, as text."""
     with database.read() as reading:
         if database.sqlite:
             rows = reading.execute(sa.text("select type, name, sql from sqlite_master where name not like 'sqlite_%'"))
@@ -100,10 +100,10 @@ def test_up_and_down_and_up_again(migrated, empty_url):
 
 def test_each_level_is_undone_to_the_letter(empty_url):
     database, made = Database(empty_url), {}
-    for level in known():
+    for level in list_revisions():
         upgrade(empty_url, level)
         made[level] = schema(database)
-    for level in reversed(known()):
+    for level in reversed(list_revisions()):
         downgrade(empty_url, level)
         assert schema(database) == made[level], level
     database.close()
@@ -180,7 +180,7 @@ def test_a_record_of_version_1_is_read(migrated):
 def test_there_is_one_head_and_every_revision_can_be_undone():
     scripts = ScriptDirectory(str(ROOT / "migrations"))
     assert scripts.get_heads() == [head()]
-    assert [script.revision for script in scripts.walk_revisions()] == [*reversed(known())]
+    assert [script.revision for script in scripts.walk_revisions()] == [*reversed(list_revisions())]
     for script in scripts.walk_revisions():
         assert "pass" not in script.module.downgrade.__code__.co_names
         assert script.doc
@@ -234,7 +234,7 @@ def test_a_sqlite_file_is_copied_before_a_migration_that_is_due(tmp_path):
     path = tmp_path / "backprobe.db"
     url = f"sqlite:///{path}"
     upgrade(url)
-    assert [one.name for one in tmp_path.glob("*.before-*")] == []  # a new database has nothing to copy
+    assert [path.name for path in tmp_path.glob("*.before-*")] == []  # a new database has nothing to copy
     downgrade(url, "base")
     copy = tmp_path / f"backprobe.db.before-{head()}"
     with closing(sqlite3.connect(copy)) as kept:
