@@ -15,7 +15,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def make_app(settings: StoreSettings, work: Callable[[str], object] | None = None) -> Celery:
-    """The application; with `work`, its task calls that with the name of a queue of runs."""
+    """Make the Celery application. With `work`, its task calls that with the name of a queue of runs."""
     app = Celery("backprobe", set_as_current=False)
     app.conf.update(celery_settings(settings))
     if work is not None:
@@ -31,7 +31,7 @@ def make_app(settings: StoreSettings, work: Callable[[str], object] | None = Non
 
 
 def publisher(app: Celery) -> Callable[[str], None]:
-    """A function that sends a wake-up for a queue of runs; it raises what the broker's client does."""
+    """Return a function that sends a wake-up for a queue of runs. It raises what the broker's client raises."""
 
     def publish(queue: str) -> None:
         app.send_task(EXECUTE_NEXT, args=[queue], queue=QUEUES[queue], expiration=WAKE_UP_SECONDS, retry=False)

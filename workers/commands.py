@@ -72,11 +72,13 @@ def _worker(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
     if settings.executor is None and (missing := _missing_torch()) is not None:
-        return _failed(f"backprobe worker: {missing}")
+        return _print_failure(f"backprobe worker: {missing}")
     try:
         supervisor = supervisor_for(settings, arguments.queue)
     except CannotConfine as error:
-        return _failed(f"backprobe worker: {error}; `backprobe doctor` says more, BACKPROBE_ISOLATION asks for less")
+        return _print_failure(
+            f"backprobe worker: {error}; `backprobe doctor` says more, BACKPROBE_ISOLATION asks for less"
+        )
     with supervisor:  # its torch loads while the rest is imported
         from workers import process
 
@@ -85,7 +87,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         try:
             return process.serve_worker(_stores(), settings, arguments.queue, count, supervisor)
         except process.CannotStart as error:
-            return _failed(f"backprobe worker: {error}")
+            return _print_failure(f"backprobe worker: {error}")
 
 
 def _with_database(command: str, ask: Callable[[Any], int]) -> int:
@@ -96,11 +98,11 @@ def _with_database(command: str, ask: Callable[[Any], int]) -> int:
     try:
         return ask(process.open_database(_stores()))
     except process.CannotStart as error:
-        return _failed(f"backprobe {command}: {error}")
+        return _print_failure(f"backprobe {command}: {error}")
     except Exception as error:
         if (why := refusal(error)) is None:
             raise
-        return _failed(f"backprobe {command}: {why}")
+        return _print_failure(f"backprobe {command}: {why}")
 
 
 def _worker_is_alive(database: Any) -> int:
@@ -110,7 +112,9 @@ def _worker_is_alive(database: Any) -> int:
         alive = workers.live(transaction)
     host = socket.gethostname() + ":"
     mine = [node for node in alive if node.id.startswith(host)]
-    return 0 if mine else _failed(f"no worker of {host[:-1]} has beaten in the last {workers.SILENT_SECONDS:.0f} s")
+    return (
+        0 if mine else _print_failure(f"no worker of {host[:-1]} has beaten in the last {workers.SILENT_SECONDS:.0f} s")
+    )
 
 
 def _reaper(arguments: argparse.Namespace) -> int:
@@ -122,11 +126,11 @@ def _reaper(arguments: argparse.Namespace) -> int:
     if arguments.check:
         beat = store.home / BEAT_FILE
         silent = time.time() - beat.stat().st_mtime if beat.exists() else float("inf")
-        return 0 if silent < REAPER_SILENT_SECONDS else _failed(f"no reaper of {store.home} is alive")
+        return 0 if silent < REAPER_SILENT_SECONDS else _print_failure(f"no reaper of {store.home} is alive")
     try:
         return process.serve_reaper(store, settings)
     except process.CannotStart as error:
-        return _failed(f"backprobe reaper: {error}")
+        return _print_failure(f"backprobe reaper: {error}")
 
 
 def _rejudge(arguments: argparse.Namespace) -> int:
@@ -136,7 +140,7 @@ def _rejudge(arguments: argparse.Namespace) -> int:
         rejudging = Rejudging(database)
         if arguments.quarantined:
             print(f"{rejudging.release_quarantined()} runs leave quarantine", file=sys.stderr)
-        totals = rejudging.all(arguments.most, _told_of)
+        totals = rejudging.all(arguments.most, _print_rejudged)
         print(
             f"{totals.runs} runs judged again: {totals.new} findings new, {totals.back} back, {totals.gone} gone, "
             f"{totals.same} as before; {totals.failed} could not be judged"
@@ -146,7 +150,7 @@ def _rejudge(arguments: argparse.Namespace) -> int:
     return _with_database("rejudge", ask)
 
 
-def _told_of(public_id: str, done: int, change: Any) -> None:
+def _print_rejudged(public_id: str, done: int, change: Any) -> None:
     said = "could not be judged" if change is None else f"{change.new} new, {change.gone} gone"
     print(f"{done}  {public_id}  {said}", file=sys.stderr, flush=True)
 
@@ -161,16 +165,16 @@ def _executor(arguments: argparse.Namespace) -> int:
     settings = _settings()
     path = arguments.socket or (Path(settings.executor) if settings.executor else None)
     if path is None:
-        return _failed("backprobe executor: say where with --socket PATH or BACKPROBE_EXECUTOR", 2)
+        return _print_failure("backprobe executor: say where with --socket PATH or BACKPROBE_EXECUTOR", 2)
     if arguments.check:
-        return 0 if executor_answers(str(path)) else _failed(f"no executor answers at {path}")
+        return 0 if executor_answers(str(path)) else _print_failure(f"no executor answers at {path}")
     logs.to_stderr()
     if (missing := _missing_torch()) is not None:
-        return _failed(f"backprobe executor: {missing}")
+        return _print_failure(f"backprobe executor: {missing}")
     try:
         confined = executor_confinement(settings, arguments.queue)
     except CannotConfine as error:
-        return _failed(f"backprobe executor: {error}")
+        return _print_failure(f"backprobe executor: {error}")
     gpu = arguments.queue == "gpu"
     devices, fraction = (settings.visible_devices, settings.gpu_memory_fraction) if gpu else ("", None)
     service.run(path, devices, confined, fraction, further=settings.warm_further)
@@ -209,7 +213,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _settings() -> WorkerSettings:
-    """The environment's; what is wrong there is told in one line.
+    """Read the settings from the environment; report an error in them in one line.
 
     Raises:
         UsageError: a variable cannot be read.
@@ -221,7 +225,7 @@ def _settings() -> WorkerSettings:
 
 
 def _stores() -> Any:
-    """Where everything lies; what is wrong in the environment is told in one line.
+    """Find where everything lies; report an error in the environment in one line.
 
     Raises:
         UsageError: a variable cannot be read.
@@ -234,7 +238,7 @@ def _stores() -> Any:
         raise UsageError(str(error)) from None
 
 
-def _failed(line: str, code: int = FAILED) -> int:
+def _print_failure(line: str, code: int = FAILED) -> int:
     print(line, file=sys.stderr)
     return code
 

@@ -29,8 +29,8 @@ from workers.settings import WorkerSettings
 
 BOOT_SECONDS = 60.0
 LITTLE_BYTES = 1 << 30
-"""Free space on the disk of the home below which it is told."""
-NOTHING_HOLDS = 3
+"""The doctor warns if the disk of the home has less free space than this."""
+NO_LEVEL = 3
 
 
 def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | None = None) -> int:
@@ -45,10 +45,10 @@ def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | Non
     for level, lacks in table(settings.sandbox_uid):
         if lacks:
             _line(level, "not here")
-            for one in lacks:
-                print(f"             {one}")
+            for lack in lacks:
+                print(f"             {lack}")
         elif level == "none":
-            _line(level, "always: limits and a process group of its own; for code that is trusted")
+            _line(level, "always: limits and a separate process group; for code that is trusted")
         else:
             holds[level] = _prove(level, settings, probe=probe)
     _choice(settings, holds)
@@ -57,11 +57,11 @@ def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | Non
         _home(store)
         _broker(store)
         _running(store)
-    return 0 if any(holds.values()) else NOTHING_HOLDS
+    return 0 if any(holds.values()) else NO_LEVEL
 
 
 def _home(store: StoreSettings) -> None:
-    """A disk that is full or read-only: records, uploads and the embedded database go there."""
+    """Report a full or read-only disk at the home folder, which holds records, uploads and the embedded database."""
     if not store.home.is_dir():
         return  # made at the first start
     try:
@@ -82,10 +82,10 @@ def _broker(store: StoreSettings) -> None:
 
 
 def _running(store: StoreSettings) -> None:
-    """What the workers that run now give, by their own word: a look at this machine says what one could give."""
+    """Report what the running workers say they give. A look at this machine says only what a worker could give."""
     file = store.database_url.removeprefix("sqlite:///")
     if file != store.database_url and not Path(file).exists():
-        print(f"No worker runs: there is no database at {file} yet.")
+        print(f"No worker is running: there is no database at {file} yet.")
         return
     try:
         with contextlib.closing(Database(store.database_url)) as database, database.read() as transaction:
@@ -97,10 +97,10 @@ def _running(store: StoreSettings) -> None:
     if not nodes:
         print("No worker runs.")
     for node in nodes:
-        print(f"The worker {node.id} (queue {', '.join(node.queues)}) {_given(node)}.")
+        print(f"The worker {node.id} (queue {', '.join(node.queues)}) {_describe_isolation(node)}.")
 
 
-def _given(node: workers.WorkerNode) -> str:
+def _describe_isolation(node: workers.WorkerNode) -> str:
     why, missed = node.probe.get("why"), "; ".join(node.probe.get("missed", ()))
     if node.levels:
         best = max(node.levels, key=ISOLATION_LEVELS.index)
@@ -115,9 +115,9 @@ def _prove(level: IsolationLevel, settings: WorkerSettings, *, probe: bool) -> b
     if sys.stdout.isatty():
         print(f"  {level:<10} being attacked ...", end="\r", flush=True)
     confined = confinement(level, settings.sandbox_uid)
-    proof = _attacked(confined)
+    proof = _attack_sandbox(confined)
     if proof.holds:
-        _line(level, f"holds: every canary was contained ({proof.seconds:.1f} s)")
+        _line(level, f"isolates: every test attack was contained ({proof.seconds:.1f} s)")
         if level == "namespace":
             _cgroups(confined)
     else:
@@ -136,7 +136,7 @@ def _cgroups(confined: Confinement) -> None:
         print(f"             without cgroups: memory is limited per process, and a run has one: {confined.no_cgroups}")
 
 
-def _attacked(confined: Confinement) -> Proof:
+def _attack_sandbox(confined: Confinement) -> Proof:
     with Supervisor(lambda: exec_zygote("", confined, further=False), confinement=confined) as supervisor:
         supervisor.wait_warm(BOOT_SECONDS)
         return prove(supervisor)
@@ -155,7 +155,7 @@ def _choice(settings: WorkerSettings, holds: Mapping[IsolationLevel, bool]) -> N
 
 
 def _gpu(settings: WorkerSettings, *, probe: bool) -> None:
-    """What a worker of the gpu queue would find: a process is made ready as for a run, and asked."""
+    """Report what a worker of the gpu queue would find: start a process as for a run, and ask it."""
     try:
         supervisor = supervisor_for(replace(settings, executor=None), "gpu") if probe else None
     except CannotConfine as error:
@@ -171,7 +171,7 @@ def _gpu(settings: WorkerSettings, *, probe: bool) -> None:
         print(
             f"A worker of the gpu queue would have {', '.join(supervisor.devices)}."
             if supervisor.devices
-            else f"A worker of the gpu queue would wait, taking no run: {why}."
+            else f"A worker of the gpu queue would start but take no runs: {why}."
         )
 
 

@@ -67,8 +67,8 @@ def judged_in_time(record: Record, options: JudgeOptions | None = None) -> Judge
     try:
         try:
             alarm.start()
-            # in a context of its own: what is broken off leaves the variables of that one as they happen to be
-            judged = contextvars.copy_context().run(_judged, record, options)
+            # in a copied context: a rule that is broken off leaves the variables of that context as they happen to be
+            judged = contextvars.copy_context().run(_judge_or_none, record, options)
         finally:
             alarm.end()
     except RuleTooSlow:  # it arrived on the way out
@@ -78,16 +78,16 @@ def judged_in_time(record: Record, options: JudgeOptions | None = None) -> Judge
         return judged
     if collects:
         gc.enable()
-    _log.warning("judging a record was broken off after %.0f s of CPU time", alarm.used())
+    _log.warning("judging a record was broken off after %.0f s of CPU time", alarm.measure_cpu_seconds())
     return unjudged(options), {}
 
 
 def broken_off(judgement: Judgement) -> bool:
     """There was no time for some rule: what it would have found is not known."""
-    return any(one.why in (WHY_SLOW, WHY_NO_TIME) for one in judgement.not_run)
+    return any(rule.why in (WHY_SLOW, WHY_NO_TIME) for rule in judgement.not_run)
 
 
-def _judged(record: Record, options: JudgeOptions | None) -> Judged | None:
+def _judge_or_none(record: Record, options: JudgeOptions | None) -> Judged | None:
     try:
         return judge(record, options), why_none(record)
     except RuleTooSlow:
@@ -105,7 +105,7 @@ def _alarms() -> Iterator[tuple[float, type[RuleTooSlow]]]:
 
 
 def _clock_of(thread: int) -> Callable[[], float]:
-    """The CPU time of a thread; where a system does not tell it (macOS), the time of day has to do."""
+    """Return a clock of a thread's CPU time, or the time of day where a system has no such clock (macOS)."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.monotonic
     clock = time.pthread_getcpuclockid(thread)
@@ -126,7 +126,7 @@ class _Alarm:
         """Begin to look at the clock."""
         threading.Thread(target=self._watch, name="patience", daemon=True).start()
 
-    def used(self) -> float:
+    def measure_cpu_seconds(self) -> float:
         """CPU seconds of the thread since this was made."""
         return self._now() - self._began
 
@@ -138,7 +138,7 @@ class _Alarm:
 
     def _watch(self) -> None:
         for seconds, kind in _alarms():
-            while self.used() < seconds:
+            while self.measure_cpu_seconds() < seconds:
                 if self._over.wait(LOOK_SECONDS):
                     return
             with self._raising:

@@ -98,7 +98,7 @@ class Keeper:
         return lease
 
     def drop(self, lease: Lease) -> None:
-        """It was finished or given back."""
+        """Forget a lease that was finished or given back."""
         self._leases.pop(lease.claim.run_id, None)
 
     def end_all(self, why: Why) -> None:
@@ -108,7 +108,7 @@ class Keeper:
             lease.end(why)
 
     @property
-    def held(self) -> int:
+    def held_runs(self) -> int:
         """Runs in hand."""
         return len(self._leases)
 
@@ -116,12 +116,12 @@ class Keeper:
         while not self._closed.wait(LOOK_SECONDS):
             for lease in list(self._leases.values()):
                 self._renew(lease)
-            self._fenced("the worker's heartbeat", self._beat)
+            self._guard_call("the worker's heartbeat", self._beat)
 
     def _renew(self, lease: Lease) -> None:
         claim, began = lease.claim, time.monotonic()
         if began - lease.renewed_at < claim.lease_seconds / 3:
-            self._fenced("a look for cancels", lambda: self._listen(lease))
+            self._guard_call("a look for cancels", lambda: self._listen(lease))
             return
         try:
             beat = lifecycle.heartbeat(self._database, claim)
@@ -142,7 +142,7 @@ class Keeper:
         if row is not None and row.cancel_requested_at is not None:
             lease.end("canceled")
 
-    def _fenced(self, what: str, call: Callable[[], None]) -> None:
+    def _guard_call(self, what: str, call: Callable[[], None]) -> None:
         try:
             call()
         except Exception as error:  # noqa: BLE001 - the keeper's thread must live on: leases depend on it

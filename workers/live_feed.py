@@ -83,12 +83,12 @@ class Feeds:
         self._stopped.set()
 
     def open(self, lease: Lease) -> Feed:
-        """A feed for a run in hand, until `close`."""
+        """Open a feed for a run in hand, until `close`."""
         feed = self._open[lease.claim.run_id] = Feed(self._database, lease)
         return feed
 
     def close(self, lease: Lease) -> bool:
-        """The run has ended; something of it was written."""
+        """Close the feed of a run that has ended; return whether something of it was written."""
         feed = self._open.pop(lease.claim.run_id, None)
         return feed is not None and feed.close()
 

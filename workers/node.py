@@ -51,7 +51,7 @@ class Node:
         queue: The queue of runs it serves; slots: runs at once.
         publish: Sends a wake-up for a queue.
         better: A supervisor at a higher level than this one, if the machine can give that by now.
-        spans: Takes what is told of attempts; None: nobody does.
+        spans: Takes the spans of attempts; None: no spans are sent.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Node:
                 _log.warning("the worker's row was not removed: %s", type(error).__name__)
 
     def claim(self, queue: lifecycle.Queue) -> lifecycle.Claim | None:
-        """The next run; None: nothing waits, this worker drains, or it cannot run anything now."""
+        """Claim the next run; None: nothing waits, this worker drains, or it cannot run anything now."""
         if self.draining.is_set() or not self.supervisor.wait_warm(WARM_SECONDS) or not self._offers:
             return None
         return self.admission.claim(
@@ -136,18 +136,18 @@ class Node:
 
     @contextmanager
     def sandbox(self) -> Iterator[Supervisor]:
-        """The supervisor for one run; one that has been replaced is closed when its last run has ended."""
+        """Yield the supervisor for one run. One that was replaced meanwhile is closed when its last run has ended."""
         with self._swapping:
-            one = self.supervisor
-            self._lent[one] += 1
+            supervisor = self.supervisor
+            self._lent[supervisor] += 1
         try:
-            yield one
+            yield supervisor
         finally:
             with self._swapping:
-                self._lent[one] -= 1
-                over = one is not self.supervisor and not self._lent[one]
+                self._lent[supervisor] -= 1
+                over = supervisor is not self.supervisor and not self._lent[supervisor]
             if over:
-                one.close()
+                supervisor.close()
 
     def wake(self, queue: str) -> None:
         """Say "look at this queue"; a broker that is away is the reaper's to make up for."""
@@ -196,24 +196,24 @@ class Node:
 
     def _take_better(self) -> None:
         """Go over to a higher level where the machine can give one by now, once it holds."""
-        if (one := self._better(self.supervisor)) is None:
+        if (better := self._better(self.supervisor)) is None:
             return
-        level = one.confinement.level
-        one.wait_warm(BOOT_SECONDS)
-        found = run_canary(one, self.queue)
+        level = better.confinement.level
+        better.wait_warm(BOOT_SECONDS)
+        found = run_canary(better, self.queue)
         if isinstance(found, str):
             if found != self._not_better:
                 _log.warning("isolation %s was tried and is not given: %s (it is tried again)", level, found)
             self._not_better = found
             self._beat_at = 0.0
-            one.close()
+            better.close()
             return
         self._not_better = None
         with self._swapping:
-            old, self.supervisor, self._swapped = self.supervisor, one, True
+            old, self.supervisor, self._swapped = self.supervisor, better, True
             self._counted_before += old.counts
             idle = not self._lent[old]
-        _log.warning("isolation %s can be given now, and every run gets it", level)
+        _log.warning("isolation %s is available now: every run gets it", level)
         self._offer(found[0], found[1:])
         if idle:
             old.close()
@@ -256,7 +256,7 @@ class Node:
             found = self._counted_before + self.supervisor.counts
         return {name: found[name] for name in COUNTS}
 
-    def _missing(self) -> list[str]:
+    def _list_missing(self) -> list[str]:
         return [*self.supervisor.missed, *([self._not_better] if self._not_better is not None else [])]
 
     def _beat(self) -> None:
@@ -273,9 +273,10 @@ class Node:
             devices=self._offers if works else (),
             versions={"python": platform.python_version(), "torch": self._probe.get("torch", "")},
             slots=self.slots,
-            busy=self.keeper.held,
+            busy=self.keeper.held_runs,
             draining=self.draining.is_set(),
-            probe=self._probe | {"sandbox": state, "why": wrong, "missed": self._missing(), "counts": self._counts()},
+            probe=self._probe
+            | {"sandbox": state, "why": wrong, "missed": self._list_missing(), "counts": self._counts()},
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)

@@ -53,10 +53,10 @@ def run(
     if outcome.record is None:
         return Result(outcome=outcome)
     with step("judge"):
-        return judged(outcome, outcome.record, options)
+        return judge_record(outcome, outcome.record, options)
 
 
-def judged(outcome: Outcome, record: Record, options: JudgeOptions | None = None) -> Result:
+def judge_record(outcome: Outcome, record: Record, options: JudgeOptions | None = None) -> Result:
     """Judge a record. One that no rule can digest is a stranger's work: it is kept without a judgement."""
     try:
         judgement, whys = judged_in_time(record, options)

@@ -79,7 +79,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
         node.admission = Admission(settings.memory_bytes)
     reach_broker(app)
     node.start()
-    watch_parent(settings.parent, lambda: node.drain(0.0), lambda: node.keeper.held)
+    watch_parent(settings.parent, lambda: node.drain(0.0), lambda: node.keeper.held_runs)
     gc.collect()
     gc.freeze()  # modules and rules stay to the end: to go through them now and then makes a run 100 ms late
     try:
@@ -105,7 +105,7 @@ def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
             leases come first.
     """
     database = open_database(store, told=True)
-    sender = Sender(database, _load_secret(store), store.outward)
+    sender = Sender(database, _load_secret(store), store.outward, public_url=store.public_url)
     stop = threading.Event()
     set_on_signals(stop)
     watch_parent(settings.parent, stop.set)
@@ -127,7 +127,7 @@ def _load_secret(store: StoreSettings) -> bytes:
 
 
 def open_database(store: StoreSettings, *, told: bool = False) -> Database:
-    """The database, at this code's schema; `told` as of `Database`.
+    """Open the database at this code's schema; `told` as of `Database`.
 
     Raises:
         CannotStart: it is not, or it does not answer.

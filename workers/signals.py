@@ -16,7 +16,7 @@ ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def telling(what: Callable[[], None]) -> Callable[..., None]:
-    """A signal handler that has `what` done by a thread of its own, once for each signal."""
+    """Return a signal handler that calls `what` in a new thread, once for each signal."""
     heard: SimpleQueue[None] = SimpleQueue()
 
     def listen() -> None:

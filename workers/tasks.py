@@ -1,8 +1,8 @@
 """What a wake-up sets off: claim the next run, run it with no transaction open, finish it under the fence; again.
 
-1. Claim and finish are the store's, each a short transaction of its own.
+1. Claim and finish are the store's, each in a short transaction.
 2. A run whose lease is no longer ours is dropped without a word to the database.
-3. What of ours broke gives the run back; what of theirs did ends it.
+3. An internal failure gives the run back; a failure of the user's program ends it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from structlog.contextvars import bound_contextvars
 from backprobe.record import BadRecord
 from backprobe.rules import kept_options
 from store.runs import completion, lifecycle
-from store.telemetry.trace import Span, continued
+from store.telemetry.trace import Span, continue_span
 from workers import pipeline
 from workers.lease import Lease
 from workers.node import Node
 from workers.pipeline import Result
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.pipe import text_of
 
 MOST_RUNS: Final = 50
 MOST_SECONDS: Final = 60.0
@@ -40,14 +41,14 @@ def execute_next(node: Node, queue: lifecycle.Queue) -> int:
         claim = node.claim(queue)
         if claim is None:
             return done
-        _fenced(node, claim)
+        _run_attempt(node, claim)
         done += 1
     node.wake(queue)
     return done
 
 
-def _fenced(node: Node, claim: lifecycle.Claim) -> None:
-    span, at = node.spans.span(continued(claim.traceparent)), time.time_ns()
+def _run_attempt(node: Node, claim: lifecycle.Claim) -> None:
+    span, at = node.spans.span(continue_span(claim.traceparent)), time.time_ns()
     about = {"run": claim.public_id, "attempt": claim.attempt, "tenant": claim.tenant_id, "worker": node.id}
     with bound_contextvars(**about, **({} if span is None else span.fields())):
         try:
@@ -70,7 +71,7 @@ def execute(node: Node, claim: lifecycle.Claim, span: Span | None = None) -> Non
     feed = node.feeds.open(lease)
     try:
         options = kept_options(claim.rules)
-        step = partial(node.spans.within, span)
+        step = partial(node.spans.record_span, span)
         with node.sandbox() as supervisor:
             result = pipeline.run(supervisor, job_of(claim), lease.stop, feed.take, options, step)
         with step("store"):
@@ -83,7 +84,7 @@ def execute(node: Node, claim: lifecycle.Claim, span: Span | None = None) -> Non
 
 
 def job_of(claim: lifecycle.Claim) -> Job:
-    """What the sandbox is to run."""
+    """Return what the sandbox is to run for a claim."""
     return Job(
         files=claim.files,
         entry=claim.entry,
@@ -140,7 +141,7 @@ def _write(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
 
 
 def ending_of(outcome: Outcome) -> completion.Ending:
-    """An outcome in the store's words."""
+    """Express an outcome in the store's words."""
     facts = outcome.facts
     return completion.Ending(
         status=outcome.status,
@@ -151,17 +152,12 @@ def ending_of(outcome: Outcome) -> completion.Ending:
         wall_seconds=round(facts.wall_seconds, 6),
         cpu_seconds=facts.cpu_seconds,
         max_rss_bytes=facts.max_rss_bytes,
-        isolation={**outcome.isolation, **_told(outcome)},
-        stdout=completion.Stream(tail=_text(facts.stdout), total_bytes=facts.stdout_bytes),
-        stderr=completion.Stream(tail=_text(facts.stderr), total_bytes=facts.stderr_bytes),
+        isolation={**outcome.isolation, **_outcome_values(outcome)},
+        stdout=completion.Stream(tail=text_of(facts.stdout), total_bytes=facts.stdout_bytes),
+        stderr=completion.Stream(tail=text_of(facts.stderr), total_bytes=facts.stderr_bytes),
         torch=None if outcome.record is None else outcome.record.header.environment.torch,
     )
 
 
-def _told(outcome: Outcome) -> Mapping[str, Any]:
+def _outcome_values(outcome: Outcome) -> Mapping[str, Any]:
     return {"told_by": outcome.told_by, "reason": outcome.reason}
-
-
-def _text(tail: bytes) -> str:
-    # neither database takes a NUL in a text
-    return tail.decode("utf-8", "replace").replace("\0", "\ufffd")

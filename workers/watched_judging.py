@@ -1,6 +1,6 @@
 """Watched runs judged while they go on: a job hears of its NaN when it happens, and not when it ends.
 
-1. All rules judge all that has come, as they will at the end: so what is told now is told then.
+1. All rules judge all that has come, as they will at the end: a finding reported now is reported then too.
 2. A run is judged again when new frames have come, and `SHARE` of the time at most: one whose judging takes 0.5 s is
    judged every 10 s. One run is judged in a turn, and all of them together take `SHARE_OF_ALL` of the time: 64 ranks
    of a job do not take the machine from the service that receives them. Tenants take turns.
@@ -61,50 +61,50 @@ class WatchedJudging:
         if self._clock() < self._rests_until:
             return
         runs = open_runs(self._database)
-        known = {one.claim.run_id for one in runs}
+        known = {run.claim.run_id for run in runs}
         self._looked = {number: looked for number, looked in self._looked.items() if number in known}
-        tenants = {one.claim.tenant_id for one in runs}
+        tenants = {run.claim.tenant_id for run in runs}
         self._judged_at = {number: at for number, at in self._judged_at.items() if number in tenants}
-        due = [one for one in runs if self._is_due(one)]
+        due = [run for run in runs if self._is_due(run)]
         if not due:
             return
-        one = min(due, key=self._turn_of)
+        run = min(due, key=self._turn_of)
         began = self._clock()
         try:
-            self._judge(one)
+            self._judge(run)
         finally:
             now = self._clock()
             pause = max(LEAST_SECONDS, (now - began) / SHARE)
             self._rests_until = began + (now - began) / SHARE_OF_ALL
-            self._looked[one.claim.run_id] = _Looked(one.frames, now + pause)
-            self._judged_at[one.claim.tenant_id] = now
+            self._looked[run.claim.run_id] = _Looked(run.frames, now + pause)
+            self._judged_at[run.claim.tenant_id] = now
 
-    def _turn_of(self, one: OpenRun) -> tuple[float, float]:
-        """The least is judged next."""
-        looked = self._looked.get(one.claim.run_id, _Looked(0, 0.0))
-        return self._judged_at.get(one.claim.tenant_id, -math.inf), looked.again_at
+    def _turn_of(self, open_run: OpenRun) -> tuple[float, float]:
+        """Return the sort key of a run: the run with the least key is judged next."""
+        looked = self._looked.get(open_run.claim.run_id, _Looked(0, 0.0))
+        return self._judged_at.get(open_run.claim.tenant_id, -math.inf), looked.again_at
 
-    def _is_due(self, one: OpenRun) -> bool:
-        looked = self._looked.get(one.claim.run_id)
-        return looked is None or (looked.frames < one.frames and self._clock() >= looked.again_at)
+    def _is_due(self, open_run: OpenRun) -> bool:
+        looked = self._looked.get(open_run.claim.run_id)
+        return looked is None or (looked.frames < open_run.frames and self._clock() >= looked.again_at)
 
-    def _judge(self, one: OpenRun) -> None:
-        if not begin_attempt(self._database, one.claim.run_id):
+    def _judge(self, open_run: OpenRun) -> None:
+        if not begin_attempt(self._database, open_run.claim.run_id):
             return
         try:
-            self._judge_counted(one)
+            self._judge_counted(open_run)
         except Exception as error:  # the fence around a task: a stranger's record, maybe
             if self._database.away(error):
                 raise
-            _log.error("judging %s while it goes on failed: %s", one.claim.public_id, type(error).__name__)
-        end_attempt(self._database, one.claim.run_id)
+            _log.error("judging %s before its end failed: %s", open_run.claim.public_id, type(error).__name__)
+        end_attempt(self._database, open_run.claim.run_id)
 
-    def _judge_counted(self, one: OpenRun) -> None:
-        record = record_so_far(self._database, one)
+    def _judge_counted(self, open_run: OpenRun) -> None:
+        record = record_so_far(self._database, open_run)
         if record is None:
             return
         judgement, _ = judged_in_time(record)
         if broken_off(judgement):
-            _log.warning("judging %s while it goes on took too long", one.claim.public_id)
+            _log.warning("judging %s before its end took too long", open_run.claim.public_id)
             return
-        judged_meanwhile(self._database, one.claim, judgement)
+        judged_meanwhile(self._database, open_run.claim, judgement)

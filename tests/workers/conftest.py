@@ -9,7 +9,7 @@ import pytest
 
 from store.runs.limits import Limits
 from tests.support.stack import STACKS, Stack, stack_in
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
@@ -30,20 +30,23 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture(scope="session")
 def supervisor(sandbox: None) -> Iterator[Supervisor]:
-    with Supervisor(exec_zygote, ahead=False) as one:  # what is left is counted: nothing may wait for the next run
-        assert one.wait_warm(60)
-        yield one
+    # Tests count what is left, so no child may be made ahead for the next run.
+    with Supervisor(exec_zygote, ahead=False) as warm_supervisor:
+        assert warm_supervisor.wait_warm(60)
+        yield warm_supervisor
 
 
 @pytest.fixture(scope="session")
 def run(supervisor: Supervisor) -> Run:
     """Run a program: `run(source, arguments=(), stdin=None, **limits)`."""
 
-    def one(source: str, *, arguments: tuple[str, ...] = (), stdin: bytes | None = None, **limits: int) -> Outcome:
+    def run_program(
+        source: str, *, arguments: tuple[str, ...] = (), stdin: bytes | None = None, **limits: int
+    ) -> Outcome:
         job = Job(files={"main.py": source}, entry="main.py", arguments=arguments, stdin=stdin, limits=Limits(**limits))
         return supervisor.run(job)
 
-    return one
+    return run_program
 
 
 @pytest.fixture(scope="session")
@@ -74,21 +77,21 @@ def zygotes() -> Callable[..., list[psutil.Process]]:
 def zygotes_of(parent: int | None = None, level: str | None = None) -> list[psutil.Process]:
     """Those of one isolation level, or of all: tests of other files may keep one at each level."""
     with_zombies = psutil.Process(parent).children()
-    return [one for one in with_zombies if is_zygote(one, level)]
+    return [with_zomby for with_zomby in with_zombies if is_zygote(with_zomby, level)]
 
 
-def is_zygote(one: psutil.Process, level: str | None = None) -> bool:
+def is_zygote(process: psutil.Process, level: str | None = None) -> bool:
     try:
-        words = one.cmdline()
+        words = process.cmdline()
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return False
     return "workers.sandbox.process.zygote" in words and (level is None or level in words)
 
 
-@pytest.fixture(scope="session", name="until")
-def until_fixture() -> Callable[..., Any]:
-    """Wait for a condition; its value comes back. Fails, naming what was waited for, when time is over."""
-    return until
+@pytest.fixture(scope="session", name="wait_until")
+def wait_until_fixture() -> Callable[..., Any]:
+    """The function `wait_until`, for tests that ask for it as a fixture."""
+    return wait_until
 
 
 @pytest.fixture(params=STACKS)
@@ -100,15 +103,15 @@ def stack(request: pytest.FixtureRequest, tmp_path: Path, sandbox: None) -> Iter
 @pytest.fixture(params=STACKS, scope="module")
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, sandbox: None) -> Iterator[Stack]:
     """The same, with a worker and a reaper at work for all tests of a module that leave them alive."""
-    for one in stack_in(tmp_path_factory.mktemp("served"), request, "module_postgres_url", "module_redis_url"):
-        one.start("worker", "--concurrency", "2")
-        one.start("reaper")
-        yield one
+    for served_stack in stack_in(tmp_path_factory.mktemp("served"), request, "module_postgres_url", "module_redis_url"):
+        served_stack.start("worker", "--concurrency", "2")
+        served_stack.start("reaper")
+        yield served_stack
 
 
 @pytest.fixture
 def embedded(tmp_path: Path, sandbox: None) -> Iterator[Stack]:
     """SQLite with the embedded broker."""
-    one = Stack(environment={"BACKPROBE_HOME": str(tmp_path / "home")}, folder=tmp_path)
-    yield one
-    one.close()
+    embedded = Stack(environment={"BACKPROBE_HOME": str(tmp_path / "home")}, folder=tmp_path)
+    yield embedded
+    embedded.close()

@@ -25,8 +25,8 @@ from workers.settings import WorkerSettings
 
 @pytest.fixture
 def proved(monkeypatch):
-    """The probe has tests of its own: here every level that lacks nothing holds."""
-    monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=(), seconds=0.1))
+    """Other tests check the probe: here every level without a missing part holds."""
+    monkeypatch.setattr(doctor, "_attack_sandbox", lambda _: Proof(probe_id="probe_1", breaches=(), seconds=0.1))
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -61,7 +61,7 @@ def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen
     confined("gvisor")
     doctor.examine(WorkerSettings(), probe=True)
     said = capsys.readouterr().out
-    assert "gvisor     holds: every canary was contained" in said
+    assert "gvisor     isolates: every test attack was contained" in said
     assert "runs everything at gvisor" not in said
     doctor.examine(WorkerSettings(isolation="gvisor"), probe=True)
     assert "runs everything at gvisor" in capsys.readouterr().out
@@ -76,7 +76,7 @@ def test_an_interpreter_in_tmp_is_bound_after_the_private_tmp_and_hides_no_level
         Path(environment).chmod(0o755)
         monkeypatch.setattr(landlock, "python_paths", lambda: (environment,))
         assert capabilities.lacking("namespace") == ()
-        words = private_root.wrapped(["true"])
+        words = private_root.wrap_command(["true"])
         assert words.index("--tmpfs") < words.index(environment)
 
 
@@ -89,7 +89,7 @@ def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
     if not torch.cuda.is_available():
         doctor.examine(settings, probe=True)
         said = capsys.readouterr().out
-        assert "the gpu queue would wait, taking no run: the warm process did not start: torch finds no CUDA" in said
+        assert "the gpu queue would start but take no runs: the warm process did not start: torch finds no CUDA" in said
     stand_in = (str(Path(__file__).parent / "sandbox" / "stand_in_device.py"),)
     monkeypatch.setattr(start, "exec_keeper", partial(boot.exec_keeper, program=stand_in))
     doctor.examine(settings, probe=True)
@@ -101,18 +101,18 @@ def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.usefixtures("proved")
 def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
-    def said() -> str:
+    def examine() -> str:
         doctor.examine(WorkerSettings(), probe=False, store=store)
         return capsys.readouterr().out
 
     environ = {"BACKPROBE_HOME": str(tmp_path), "BACKPROBE_BROKER_URL": "redis://:hush@127.0.0.1:1/0"}
     store = StoreSettings.from_environment(environ)
-    first = said()
+    first = examine()
     assert "No worker is woken: the broker redis://:**@127.0.0.1:1/0 does not answer" in first
     assert "hush" not in first
     assert "No worker runs: there is no database at" in first
     migrator.upgrade(store.database_url)
-    assert "No worker runs." in said()
+    assert "No worker runs." in examine()
     database = Database(store.database_url)
     told: list[tuple[tuple[IsolationLevel, ...], dict[str, object]]] = [
         (("none",), {"missed": ["isolation process cannot be given here: Landlock is version 0"]}),
@@ -121,10 +121,10 @@ def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
     ]
     with database.begin() as transaction:
         for n, (levels, probe) in enumerate(told):
-            one = workers.WorkerNode(id=f"h:{n}:a", queues=("cpu",), levels=levels, devices=("cpu",), probe=probe)
-            workers.beat(transaction, one)
+            worker = workers.WorkerNode(id=f"h:{n}:a", queues=("cpu",), levels=levels, devices=("cpu",), probe=probe)
+            workers.beat(transaction, worker)
     database.close()
-    lines = said().splitlines()
+    lines = examine().splitlines()
     assert "The worker h:0:a (queue cpu) runs everything at none now, and looks again for more: isolation process" in (
         "".join(line for line in lines if "h:0:a" in line)
     )
@@ -136,18 +136,18 @@ def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
 
 
 def test_a_home_that_cannot_be_written_or_has_little_room_is_told(capsys, monkeypatch, tmp_path):
-    def said(home: str) -> str:
+    def examine_store(home: str) -> str:
         store = StoreSettings.from_environment(
             {"BACKPROBE_HOME": home, "BACKPROBE_DATABASE_URL": f"sqlite:///{tmp_path}/x.db"}
         )
         doctor.examine(WorkerSettings(), probe=False, store=store)
         return capsys.readouterr().out
 
-    assert "Nothing can be written to /proc (" in said("/proc"), "for root too"
-    assert "MiB left" not in said(str(tmp_path))
+    assert "Nothing can be written to /proc (" in examine_store("/proc"), "for root too"
+    assert "MiB left" not in examine_store(str(tmp_path))
     monkeypatch.setattr(doctor, "LITTLE_BYTES", 1 << 62)
-    assert f"The disk of {tmp_path} has " in said(str(tmp_path))
-    assert str(tmp_path / "new") not in said(str(tmp_path / "new")), "it is made at the first start"
+    assert f"The disk of {tmp_path} has " in examine_store(str(tmp_path))
+    assert str(tmp_path / "new") not in examine_store(str(tmp_path / "new")), "it is made at the first start"
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -159,7 +159,9 @@ def test_the_tests_expect_the_level_that_doctor_names(capsys):
 @pytest.mark.usefixtures("sandbox")
 def test_what_would_be_chosen_and_does_not_hold_is_not_promised(capsys, monkeypatch):
     confined("process")
-    monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=("files: x",), seconds=0.1))
+    monkeypatch.setattr(
+        doctor, "_attack_sandbox", lambda _: Proof(probe_id="probe_1", breaches=("files: x",), seconds=0.1)
+    )
     monkeypatch.setattr(doctor, "_gpu", lambda *_, **__: None)
-    assert doctor.examine(WorkerSettings(), probe=True) == doctor.NOTHING_HOLDS
+    assert doctor.examine(WorkerSettings(), probe=True) == doctor.NO_LEVEL
     assert "A worker with these settings would run nothing: " in capsys.readouterr().out

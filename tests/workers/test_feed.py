@@ -19,6 +19,7 @@ WAITS = """\
 import os, sys, time
 import torch
 w = torch.ones(3, requires_grad=True)
+print("begun")
 while not os.path.exists(sys.argv[1]):
     (w * w).sum().backward()
     time.sleep(0.005)
@@ -83,23 +84,30 @@ def feed_of(node, claim):
     return node.feeds._open.get(claim.run_id)
 
 
-def shown(database, run):
+def show_run(database, run):
     with database.read() as reading:
         return len(queries.snapshots(reading, run, limit=1000).items)
 
 
-def test_a_long_run_is_read_while_it_goes_on_and_whole_at_its_end(database, at_work, look, until):
+def test_a_long_run_is_read_while_it_goes_on_and_whole_at_its_end(database, at_work, look, wait_until):
     claim, node, thread, flag = at_work()
-    until(lambda: feed_of(node, claim), "its feed")
+    wait_until(lambda: feed_of(node, claim), "its feed")
 
     def grown():
         feed_of(node, claim).flush()
         run = look(claim)
-        return run.record.live and shown(database, run) >= 4 and shown(database, run)
+        return run.record.live and show_run(database, run) >= 4 and show_run(database, run)
 
-    first = until(grown, "snapshots of a run that goes on")
-    until(lambda: grown() > first, "more of them")
+    first = wait_until(grown, "snapshots of a run that goes on")
+    wait_until(lambda: grown() > first, "more of them")
     assert look(claim).status == "running"
+
+    def printed():
+        feed_of(node, claim).flush()
+        with database.read() as reading:
+            return queries.streams(reading, look(claim)).stdout.tail
+
+    wait_until(lambda: printed() == "begun\n", "what it has printed")
     flag.touch()
     thread.join()
     run = look(claim)
@@ -114,15 +122,15 @@ def test_a_long_run_is_read_while_it_goes_on_and_whole_at_its_end(database, at_w
     assert seen == run.record.snapshots > first
 
 
-def test_an_attempt_that_was_fenced_out_in_its_middle_leaves_nothing(database, at_work, look, until):
+def test_an_attempt_that_was_fenced_out_in_its_middle_leaves_nothing(database, at_work, look, wait_until):
     claim, node, thread, _flag = at_work()
-    until(lambda: feed_of(node, claim), "its feed")
-    until(lambda: feed_of(node, claim).flush() or look(claim).record.live, "what has come of it")
+    wait_until(lambda: feed_of(node, claim), "its feed")
+    wait_until(lambda: feed_of(node, claim).flush() or look(claim).record.live, "what has come of it")
     assert lifecycle.heartbeat(database, claim, lease_seconds=-1.0)
     assert lifecycle.expire_leases(database).requeued == (claim.public_id,)
     assert look(claim).key is None
     feed = feed_of(node, claim)
-    until(lambda: feed.flush() or node.lease.why, "the fence")
+    wait_until(lambda: feed.flush() or node.lease.why, "the fence")
     thread.join()
     run = look(claim)
     assert (node.lease.why, run.status, run.key) == ("fenced-out", "queued", None)

@@ -28,7 +28,11 @@ PROGRAMS = {
 
 def controls(text: str) -> set[str]:
     """Characters that drive a terminal or turn the reading order round, but for line feeds and tabs."""
-    return {one for one in text if unicodedata.category(one) in ("Cc", "Cf") and one not in "\n\t\u200b"}
+    return {
+        character
+        for character in text
+        if unicodedata.category(character) in ("Cc", "Cf") and character not in "\n\t\u200b"
+    }
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def at_work(embedded):
 def test_a_stranger_text_is_data_in_logs_api_and_pages(at_work) -> None:
     runs = {name: at_work.submit(source) for name, source in PROGRAMS.items()}
     for name, run in runs.items():
-        row = at_work.ended(run, 240)
+        row = at_work.wait_for_end(run, 240)
         assert row.status in ("failed", "succeeded"), (name, row.status)
         assert row.status == "succeeded" or row.error is not None
         assert row.error is None or len(row.error.message) < 20_000
@@ -55,8 +59,8 @@ def test_a_stranger_text_is_data_in_logs_api_and_pages(at_work) -> None:
         for name, run in runs.items():
             answer = client.get(f"/v1/runs/{run}")
             assert answer.status_code == 200
-            # JSON is data for programs: it has escapes of its own for what ASCII calls control, and no line in a text
-            assert not [one for one in controls(answer.text) if one < " "], (name, controls(answer.text))
+            # JSON is data for programs: it has its own escapes for what ASCII calls control, and no line in a text
+            assert not [control for control in controls(answer.text) if control < " "], (name, controls(answer.text))
             assert answer.text.strip().count("\n") == 0
             assert len(answer.text) < 400_000
             json.loads(answer.text)
@@ -66,7 +70,7 @@ def test_a_stranger_text_is_data_in_logs_api_and_pages(at_work) -> None:
             assert "<script>alert" not in page.text
             shown = client.get(f"/v1/runs/{run}/findings?format=sarif")
             assert shown.status_code == 200, shown.text
-            assert not [one for one in controls(shown.text) if one < " "], (name, controls(shown.text))
+            assert not [control for control in controls(shown.text) if control < " "], (name, controls(shown.text))
             assert MARK not in shown.text.splitlines()
     finally:
         app.extensions["backprobe"].close()

@@ -23,11 +23,11 @@ LONG = "import torch\nx = torch.ones(2)\nimport time\ntime.sleep(60)"
 @pytest.fixture
 def node(stack, supervisor: Supervisor) -> Iterator[Node]:
     """A worker in this process, without Celery: its tasks are called here."""
-    one = Node(stack.database, supervisor, queue="cpu", slots=2, lease_seconds=3.0, publish=lambda _: None)
-    one.start()
-    stack.wait(lambda: one._offers, "the canary's answer")
-    yield one
-    one.close()
+    started_node = Node(stack.database, supervisor, queue="cpu", slots=2, lease_seconds=3.0, publish=lambda _: None)
+    started_node.start()
+    stack.wait(lambda: started_node._offers, "the canary's answer")
+    yield started_node
+    started_node.close()
 
 
 def claimed(stack, source: str = "print(1)", lease_seconds: float = 30.0) -> lifecycle.Claim:
@@ -69,14 +69,14 @@ def test_a_run_taken_away_in_flight_ends_its_child(stack, node):
     claim = claimed(stack, LONG)
     with stack.database.begin() as transaction:
         lifecycle.request_cancel(transaction, claim.public_id)
-    completion.finish(stack.database, claim, completion.Ending(status="canceled", error=asked()), None, None)
+    completion.finish(stack.database, claim, completion.Ending(status="canceled", error=cancel_error()), None, None)
     before, began = stack.run(claim.public_id), time.monotonic()
     tasks.execute(node, replace(claim, lease_seconds=1.0))
     assert time.monotonic() - began < 10
     assert stack.run(claim.public_id) == before
 
 
-def asked() -> lifecycle.RunError:
+def cancel_error() -> lifecycle.RunError:
     return lifecycle.RunError(whose="asked", code="canceled", message="canceled")
 
 
@@ -142,7 +142,7 @@ def test_a_cancel_asked_for_before_the_claim_wins(stack, node):
 
 
 def test_an_end_that_cannot_be_stored_is_ours_and_gives_the_run_back(stack, node):
-    """An ending that the store refuses: it stands for an error of ours anywhere between outcome and commit."""
+    """An ending that the store refuses: it stands for an internal error anywhere between outcome and commit."""
     claim = claimed(stack)
     result = pipeline.run(node.supervisor, tasks.job_of(claim))
     unfit = replace(result, outcome=replace(result.outcome, status="no such status"))
@@ -159,11 +159,11 @@ def test_a_draining_worker_claims_nothing(stack, node):
     assert tasks.execute_next(node, "cpu") == 0
 
 
-def test_one_reaper_leads_and_the_next_follows_when_it_has_gone(stack, until):
+def test_one_reaper_leads_and_the_next_follows_when_it_has_gone(stack, wait_until):
     first, second = (Leadership(Database(stack.settings.database_url), stack.settings.home) for _ in range(2))
     assert first.mine()
     assert first.mine()
     assert not second.mine()
     first.close()
-    until(second.mine, "the server has noticed that the first one's connection is closed")
+    wait_until(second.mine, "the server has noticed that the first one's connection is closed")
     second.close()

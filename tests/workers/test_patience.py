@@ -35,7 +35,7 @@ def test_a_record_that_is_slow_for_the_rules_is_left_in_time_and_that_is_said(ha
     judgement, whys = judged_in_time(record)
     assert time.thread_time() - began < 10  # by this thread's own clock, which stands while others run
     assert broken_off(judgement)
-    assert {one.why for one in judgement.not_run} <= {WHY_SLOW, WHY_NO_TIME}
+    assert {rule.why for rule in judgement.not_run} <= {WHY_SLOW, WHY_NO_TIME}
     assert (judgement.findings, whys) == ((), {})
 
 
@@ -43,7 +43,7 @@ def test_an_ordinary_record_is_judged_as_ever() -> None:
     record = of_source("x = 1  # backprobe: ignore\n")
     judgement, _ = judged_in_time(record)
     assert judgement == judge(record)
-    assert [one.rule.code for one in judgement.findings] == ["BP909"]
+    assert [finding.rule.code for finding in judgement.findings] == ["BP909"]
     assert not broken_off(judgement)
 
 

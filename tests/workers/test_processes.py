@@ -15,7 +15,7 @@ from store.admin import workers
 from store.runs import lifecycle
 from tests.support.machine_level import machine_level
 from tests.support.processes import inherited
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.sandbox.levels import capabilities
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -30,24 +30,24 @@ def family(process: psutil.Popen) -> list[psutil.Process]:
 
 def offered(stack) -> workers.Offer:
     with stack.database.read() as transaction:
-        return workers.offered(transaction, "cpu")
+        return workers.combine_offers(transaction, "cpu")
 
 
-def holds(one: psutil.Process, name: str) -> bool:
+def holds(process: psutil.Process, name: str) -> bool:
     """Whether a process, whatever it sees of the file system, has a file of that name open."""
     try:
-        return any(os.readlink(link).endswith(f"/{name}") for link in Path(f"/proc/{one.pid}/fd").iterdir())
+        return any(os.readlink(link).endswith(f"/{name}") for link in Path(f"/proc/{process.pid}/fd").iterdir())
     except OSError:
         return False  # it, or one of its descriptors, is gone
 
 
-def gone(processes: list[psutil.Process]) -> bool:
-    return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes)
+def has_ended(processes: list[psutil.Process]) -> bool:
+    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
 
 
 def test_a_run_goes_from_submit_to_findings(served):
     source = "import torch\nx = torch.ones(3, requires_grad=True)\ny = x * 2\ny.sum().backward()\nprint(y.grad)\n"
-    row = served.ended(served.submit(source))
+    row = served.wait_for_end(served.submit(source))
     assert (row.status, row.attempt, row.error) == ("succeeded", 1, None)
     assert row.isolation is not None
     assert row.isolation["level"] == machine_level()
@@ -66,9 +66,9 @@ def test_a_worker_killed_in_a_run_costs_time_and_not_the_run(stack):
     stack.wait(lambda: len(family(first)) >= 2, "the child is there")
     below = family(first)
     first.kill()
-    stack.wait(lambda: gone(below), "nothing of the killed worker is left")
+    stack.wait(lambda: has_ended(below), "nothing of the killed worker is left")
     stack.start("worker", **LEASE)
-    row = stack.ended(public_id)
+    row = stack.wait_for_end(public_id)
     assert (row.status, row.attempt) == ("succeeded", 2)
     assert row.record.attempt == 2
 
@@ -76,9 +76,11 @@ def test_a_worker_killed_in_a_run_costs_time_and_not_the_run(stack):
 def test_a_killed_child_costs_an_attempt_and_not_the_run(served):
     worker = served.processes.started[0]
     public_id = served.submit("import string, time\nmark = open(string.__file__)\ntime.sleep(4)")
-    child = served.wait(lambda: [one for one in family(worker) if holds(one, "string.py")], "a program that runs")
+    child = served.wait(
+        lambda: [process for process in family(worker) if holds(process, "string.py")], "a program that runs"
+    )
     child[0].kill()
-    row = served.ended(public_id)
+    row = served.wait_for_end(public_id)
     assert row.isolation is not None
     if row.isolation["level"] == "none":  # there a program can do that to itself
         assert (row.status, row.outcome.signal, row.attempt) == ("failed", signal.SIGKILL, 1)
@@ -90,9 +92,9 @@ def test_a_killed_zygote_costs_no_attempt(served):
     worker = served.processes.started[0]
     public_id = served.submit(SLOW.format(seconds=2))
     served.running(public_id)
-    zygote = served.wait(lambda: [one for one in worker.children() if one.children()], "a zygote with a child")
+    zygote = served.wait(lambda: [child for child in worker.children() if child.children()], "a zygote with a child")
     zygote[0].kill()
-    row = served.ended(public_id)
+    row = served.wait_for_end(public_id)
     assert (row.status, row.attempt) == ("succeeded", 1)
 
 
@@ -101,7 +103,7 @@ def test_a_cancel_is_heard_within_seconds_and_keeps_the_record(served):
     served.running(public_id)
     with served.database.begin() as transaction:
         lifecycle.request_cancel(transaction, public_id)
-    row = served.ended(public_id)
+    row = served.wait_for_end(public_id)
     assert row.status == "canceled"
     assert row.error is not None
     assert row.error.whose == "asked"
@@ -135,7 +137,7 @@ def test_a_doubled_wakeup_runs_once_and_a_lost_one_is_sent_again(served):
         served.publish("cpu")
     lost = served.submit("print(2)", wake=False)
     for public_id in (doubled, lost):
-        row = served.ended(public_id)
+        row = served.wait_for_end(public_id)
         assert (row.status, row.attempt) == ("succeeded", 1)
 
 
@@ -143,7 +145,7 @@ def test_a_burst_is_run_whole_by_two_workers(served):
     second = served.start("worker", "--concurrency", "2")
     served.wait(lambda: offered(served).idle_slots >= 4, "both workers offer their slots")
     ids = [served.submit(f"print({n})") for n in range(20)]
-    rows = [served.ended(public_id, 90) for public_id in ids]
+    rows = [served.wait_for_end(public_id, 90) for public_id in ids]
     assert {(row.status, row.attempt) for row in rows} == {("succeeded", 1)}
     second.terminate()
     assert second.wait(30) == 0
@@ -152,18 +154,18 @@ def test_a_burst_is_run_whole_by_two_workers(served):
 def test_two_reapers_do_no_harm(served):
     served.start("reaper")
     public_id = served.submit("print(1)", wake=False)
-    assert served.ended(public_id).attempt == 1
+    assert served.wait_for_end(public_id).attempt == 1
 
 
 def test_a_run_whose_sandbox_breaks_every_time_is_lost(embedded):
     embedded.start("worker", BACKPROBE_ISOLATION="none", BACKPROBE_TRUST_CODE="1")  # where a program can do that
     embedded.start("reaper")
     public_id = embedded.submit("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(60)", max_attempts=2)
-    row = embedded.ended(public_id, 120)
+    row = embedded.wait_for_end(public_id, 120)
     assert (row.status, row.attempt) == ("lost", 2)
     assert row.error is not None
     assert row.error.whose == "ours"
-    assert embedded.ended(embedded.submit("print(1)")).status == "succeeded"
+    assert embedded.wait_for_end(embedded.submit("print(1)")).status == "succeeded"
 
 
 def test_a_worker_goes_when_its_serve_has_gone(embedded):
@@ -181,7 +183,7 @@ def test_a_worker_goes_when_its_serve_has_gone(embedded):
     embedded.running(public_id)
     below = [worker, *worker.children(recursive=True)]
     serve.kill()
-    embedded.wait(lambda: gone(below), "the worker and all below it have gone")
+    embedded.wait(lambda: has_ended(below), "the worker and all below it have gone")
     assert embedded.run(public_id).status == "queued"  # no reaper is there: the worker handed it back before it left
 
 
@@ -204,12 +206,12 @@ def test_a_worker_without_a_parent_is_not_cut_off_while_it_hands_runs_back(most,
     )
     parent = "import subprocess, sys\nprint(subprocess.Popen([sys.executable, *sys.argv[1:]]).pid, flush=True)\ninput()"
     command = [sys.executable, "-c", parent, "-c", code, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
-        assert one.stdout is not None
-        worker = psutil.Process(int(one.stdout.readline()))
-        until((tmp_path / "watches").exists, "it watches")
-        one.kill()
-    until(lambda: gone([worker]), "it has left, by force")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        worker = psutil.Process(int(process.stdout.readline()))
+        wait_until((tmp_path / "watches").exists, "it watches")
+        process.kill()
+    wait_until(lambda: has_ended([worker]), "it has left, by force")
     assert (tmp_path / "handed back").exists() == (most > 2)
 
 
@@ -219,7 +221,7 @@ def test_no_line_of_a_log_holds_a_strangers_text(stack):
     source = "import torch\nsecret_name = 'MARKED'\nprint('MARKED')\nraise ValueError('MARKED')"
     trace_id, parent_id = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
     judged = stack.submit(source, traceparent=f"00-{trace_id}-{parent_id}-01")
-    assert stack.ended(judged).status == "failed"
+    assert stack.wait_for_end(judged).status == "failed"
     stack.running(stack.submit("import time  # MARKED\ntime.sleep(60)"))
     worker.terminate()
     worker.wait(90)
@@ -242,7 +244,7 @@ def test_a_worker_works_through_an_executor(embedded):
     embedded.start("worker", BACKPROBE_EXECUTOR=socket)
     public_id = embedded.submit("print(1)")
     embedded.start("executor", "--socket", socket)  # it comes late, as containers do
-    row = embedded.ended(public_id)
+    row = embedded.wait_for_end(public_id)
     assert row.status == "succeeded"
     assert row.isolation is not None
     assert row.isolation["executor"] is True

@@ -1,5 +1,6 @@
 """The reaper's round, in this process, on both databases: what is due is done, and one duty's failure stops no other."""
 
+import datetime
 import threading
 
 import pytest
@@ -12,10 +13,10 @@ from store.audits import audits
 from store.database.ids import new_id
 from store.database.session import Database
 from store.runs import completion, lifecycle, snippets
-from store.webhooks import outbox
+from store.webhooks import digest, outbox
 from store.webhooks.destination import Allowed
 from tests.store.small_record import a_record
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.upkeep import reaper as reapers
 from workers.upkeep.leader import Leadership
 from workers.upkeep.reaper import Reaper
@@ -41,9 +42,9 @@ def waiting(database):
         idempotency.begin(transaction, "new", b"1")
 
 
-def column(database, one):
+def column(database, selected):
     with database.read() as reading:
-        return reading.execute(sa.select(one)).scalars().all()
+        return reading.execute(sa.select(selected)).scalars().all()
 
 
 def test_a_round_plans_deliveries_and_drops_keys_that_have_expired(database, reaper, waiting):
@@ -52,6 +53,26 @@ def test_a_round_plans_deliveries_and_drops_keys_that_have_expired(database, rea
     assert column(database, tables.idempotency.c.key) == ["new"]
     reaper.round()
     assert len(column(database, tables.delivery.c.id)) == 1
+
+
+def test_the_digest_of_a_week_reaches_its_webhook_once_however_often_the_reaper_starts(database, tmp_path, waiting):
+    with database.begin() as transaction:
+        transaction.execute(sa.update(tables.webhook).values(events=["digest.weekly"]))
+        lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": "x = 1\n"}, entry="a.py"))
+    monday = digest.week_before(datetime.datetime.now(datetime.UTC))
+    then = f"{monday}T00:00:00.000Z"
+    values = {"public_id": "fg_1", "tenant_id": 1, "project_id": 1, "fingerprint": "f", "rule": "r", "level": "error"}
+    values |= {"state": "open", "first_seen_at": then, "last_seen_at": then, "runs": 1, "returned": 0, "version": 1}
+    values |= {"path": "a.py", "line": 1, "message": "m"}
+    with database.begin() as transaction:
+        number = transaction.execute(sa.select(tables.run.c.id)).scalar_one()
+        values |= {"first_run_id": number, "last_run_id": number}
+        transaction.execute(sa.insert(tables.finding_group).values(values))
+    for _ in range(3):
+        Reaper(database, tmp_path, lambda _: None).round()
+    kinds = sa.select(tables.outbox.c.kind).join_from(tables.delivery, tables.outbox)
+    with database.read() as reading:
+        assert reading.execute(kinds).scalars().all() == ["digest.weekly"]
 
 
 def test_a_duty_that_fails_stops_no_other(database, reaper, waiting, monkeypatch, caplog):
@@ -75,11 +96,11 @@ def test_a_round_deletes_programs_that_are_due_and_folds_what_is_stored(database
         old = sa.update(tables.snippet).where(tables.snippet.c.id == programs[0])
         transaction.execute(old.values(kept_until="2020-01-01T00:00:00.000Z"))
     with database.read() as reading:
-        before = shares.stored(reading)
+        before = shares.stored_bytes_by_kind(reading)
     reaper.round()
     assert column(database, tables.snippet.c.id) == programs[1:]
     with database.read() as reading:
-        after = shares.stored(reading)
+        after = shares.stored_bytes_by_kind(reading)
     assert after["programs"] * 3 == before["programs"] * 2
     assert sorted(column(database, tables.stored_bytes.c.kind)) == ["programs", "projects"]
 
@@ -100,12 +121,12 @@ def test_a_round_drops_records_of_a_database_beyond_its_cap(database, tmp_path, 
 def test_a_database_that_is_away_is_one_line_of_the_reaper_s_process(tmp_path, caplog):
     """All duties of some rounds, the leader's lock and the sender beside it."""
     away = Database("postgresql://nobody@127.0.0.1:1/none", told=True)
-    one, sender = Reaper(away, tmp_path, lambda _: None), Sender(away, b"s" * 32, Allowed())
+    reaper, sender = Reaper(away, tmp_path, lambda _: None), Sender(away, b"s" * 32, Allowed())
     stop = threading.Event()
-    serving = threading.Thread(target=one.serve, args=(stop,))
+    serving = threading.Thread(target=reaper.serve, args=(stop,))
     serving.start()
     for _ in range(3):
-        one.round()
+        reaper.round()
         assert sender.turn() == 0
     stop.set()
     serving.join(60)
@@ -118,16 +139,16 @@ def serving(database, tmp_path):
     """`serving()`: a reaper at work in a thread, as `backprobe reaper` is."""
     stop, threads = threading.Event(), []
 
-    def serve(one=None):
-        one = one or Reaper(database, tmp_path, lambda _: None)
-        threads.append(threading.Thread(target=one.serve, args=(stop,)))
+    def serve(reaper=None):
+        reaper = reaper or Reaper(database, tmp_path, lambda _: None)
+        threads.append(threading.Thread(target=reaper.serve, args=(stop,)))
         threads[-1].start()
 
     yield serve
     stop.set()
-    for one in threads:
-        one.join(60)
-        assert not one.is_alive()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 @pytest.mark.parametrize(
@@ -155,9 +176,9 @@ def test_a_duty_that_takes_long_holds_up_no_lease_no_delivery_and_no_audit(
         lifecycle.claim(database, "w1", lease_seconds=0.0)
         with database.begin() as transaction:
             outbox.enqueue(transaction, "run.ended", "run_2", {})
-        until(lambda: column(database, tables.run.c.status) == ["queued"], "the run is taken back")
-        until(lambda: column(database, tables.delivery.c.state) == ["pending"] * 2, "the deliveries are planned")
-        until(lambda: column(database, tables.audit.c.status) == ["judged"], "the audit has its verdict")
+        wait_until(lambda: column(database, tables.run.c.status) == ["queued"], "the run is taken back")
+        wait_until(lambda: column(database, tables.delivery.c.state) == ["pending"] * 2, "the deliveries are planned")
+        wait_until(lambda: column(database, tables.audit.c.status) == ["judged"], "the audit has its verdict")
         with database.read() as reading:
             assert audits.get(reading, audit).verdicts[0].verdict == "passed"
     finally:
@@ -187,7 +208,7 @@ def test_judging_begins_again_after_what_no_fence_holds_and_rests_while_another_
     serving()
     for _ in range(3):
         before = beats(tmp_path)
-        until(lambda before=before: beats(tmp_path) != before, "another round of the reaper")
+        wait_until(lambda before=before: beats(tmp_path) != before, "another round of the reaper")
     assert turns == []
     leader.close()
-    until(lambda: len(set(turns)) >= 2, "a second thread judges")
+    wait_until(lambda: len(set(turns)) >= 2, "a second thread judges")

@@ -7,16 +7,17 @@ import ssl
 import threading
 import time
 
+import jsonschema
 import pytest
 import sqlalchemy as sa
 import trustme
 
 from store import tables
 from store.tables import Now
-from store.webhooks import deliveries, delivery_log, outbox, signing, webhooks
+from store.webhooks import chat_messages, deliveries, delivery_log, outbox, signing, webhooks
 from store.webhooks.destination import Allowed
 from tests.support.receiver import Raw, Receiver
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.upkeep.sender import Sender
 
 SECRET = b"s" * 32
@@ -29,7 +30,7 @@ TENANT = webhooks.Scope()
 def hook(database):
     """`hook(url)`: a webhook that wants the ends of runs, and one such event planned for it."""
 
-    def one(url, events=1, tenant_id=1):
+    def make_webhook(url, events=1, tenant_id=1):
         with database.begin() as transaction:
             given = {"url": url, "events": ["run.ended"], "enabled": True, "project": None}
             scope = webhooks.Scope(tenant_id=tenant_id)
@@ -41,26 +42,26 @@ def hook(database):
                 outbox.plan(transaction)
         return made
 
-    return one
+    return make_webhook
 
 
 @pytest.fixture
 def sender(database):
-    def one(**more):
+    def build_sender(**more):
         return Sender(database, SECRET, more.pop("allowed", LOOPBACK), **{"seconds": 30.0, **more})
 
-    return one
+    return build_sender
 
 
 @pytest.fixture
 def log(database):
     """`log(hook)`: its deliveries, newest first."""
 
-    def one(made):
+    def read_log(made):
         with database.read() as reading:
             return delivery_log.page(reading, made.number).items
 
-    return one
+    return read_log
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def only_try(log, made):
 def keys(database, made):
     with database.read() as reading:
         row = reading.execute(sa.select(tables.webhook).where(tables.webhook.c.id == made.number)).one()
-    return [signing.unsealed(seal, SECRET) for seal in (row.secret, row.old_secret) if seal is not None]
+    return [signing.unseal_secret(seal, SECRET) for seal in (row.secret, row.old_secret) if seal is not None]
 
 
 def test_an_event_arrives_signed_with_ids_and_counts_only(database, hook, sender, log):
@@ -173,8 +174,8 @@ def test_without_the_operator_s_word_loopback_is_refused_and_nothing_is_sent(hoo
         named = hook("https://localhost/", events=0)
         sender(allowed=Allowed.from_environment(PORTS)).turn()
         assert receiver.got == []
-    for one, said in ((made, "127.0.0.1 is a loopback"), (named, "its name leads to")):
-        for found in log(one):
+    for webhook, said in ((made, "127.0.0.1 is a loopback"), (named, "its name leads to")):
+        for found in log(webhook):
             assert found.tries[0].error.startswith(f"address-refused: {said}")
 
 
@@ -187,7 +188,7 @@ def test_a_port_is_looked_at_again_at_each_try(hook, sender, log, make_due):
         sender(allowed=only, resolve=lambda *_: ["127.0.0.1"]).turn()
         assert receiver.got == []
         said = f"address-refused: port {receiver.port} is not allowed; 443 or 80 is"
-        assert [log(one)[0].tries[0].error for one in (made, named)] == [said, said]
+        assert [log(webhook)[0].tries[0].error for webhook in (made, named)] == [said, said]
         make_due()
         sender(resolve=lambda *_: ["127.0.0.1"]).turn()
         assert len(receiver.got) == 2
@@ -344,7 +345,7 @@ def test_one_that_hangs_leaves_the_others_their_turn(database, hook, sender, log
         hangs, works = hook(hanging.url(), events=3), hook(receiver.url(), events=1)
         thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
-        until(lambda: receiver.got, "the quick one has its delivery", 30)
+        wait_until(lambda: receiver.got, "the quick one has its delivery", 30)
         assert hanging.connections <= 2
         stop.set()
         released.set()
@@ -366,7 +367,7 @@ def test_a_tenant_whose_webhooks_all_hang_leaves_the_others_their_turn(database,
         works = hook(receiver.url(), tenant_id=other)
         thread = threading.Thread(target=sender().serve, args=(stop,), daemon=True)
         thread.start()
-        until(lambda: receiver.got, "the quick one has its delivery", 60)
+        wait_until(lambda: receiver.got, "the quick one has its delivery", 60)
         stop.set()
         released.set()
         thread.join(30)
@@ -384,12 +385,108 @@ def test_a_fault_of_ours_is_logged_by_its_class_and_the_delivery_comes_back(
         def broken(*_):
             raise ZeroDivisionError("a stranger's text")
 
-        one = sender(resolve=broken)
+        broken_sender = sender(resolve=broken)
         monkeypatch.setattr(deliveries, "settle", broken)
-        one.turn()
+        broken_sender.turn()
         monkeypatch.undo()
         assert "failed on our side: ZeroDivisionError" in caplog.text
         assert "stranger" not in caplog.text
         make_due()
-        one.turn()
+        broken_sender.turn()
     assert log(made)[0].state == "delivered"
+
+
+def events():
+    """One event of each kind, with texts that mean something to Slack or Markdown."""
+    hostile = "<!channel> & [x](https://evil.test) *b*"
+    yield "run.ended", {"run": "run_1", "status": "failed", "findings": {"error": 1, "warning": 2}}
+    yield "finding.new", {"group": "grp_1", "run": "run_1", "rule": hostile, "level": "warning"}
+    yield "finding.returned", {"group": "grp_1", "run": "run_1", "rule": "leaf", "level": "error"}
+    yield "audit.judged", {"audit": "aud_1", "verdict": "failed", "items": {"ended": 3}, "findings": {}}
+    yield "audit_item.ended", {"audit": "aud_1", "custom_id": hostile * 100, "run": "run_1", "status": "failed"}
+    groups = [{"group": "fg_1", "rule": hostile, "level": "error", "runs": 3}]
+    week = {"project": "prj_1", "project_name": hostile, "from": "2026-11-23", "to": "2026-11-29", "new": 1}
+    yield "digest.weekly", week | {"regressed": 0, "fixed": 2, "open": 4, "groups": groups}
+    yield outbox.TEST, {"webhook": "wh_1"}
+
+
+def due(kind, body, form):
+    facts = {"id": "dlv_1", "attempt": 1, "event_id": "evt_1", "at": "", "webhook": "wh_1", "url": "", "secret": b""}
+    return deliveries.Due(
+        **facts, kind=kind, body=body, format=form, old_secret=None, number=1, webhook_id=1, tenant_id=1
+    )
+
+
+SLACK = {
+    "type": "object", "additionalProperties": False, "required": ["text", "blocks"],
+    "properties": {
+        "text": {"type": "string", "minLength": 1},
+        "blocks": {"type": "array", "maxItems": 50, "items": {
+            "type": "object", "additionalProperties": False, "required": ["type", "text"],
+            "properties": {"type": {"const": "section"}, "text": {
+                "type": "object", "additionalProperties": False, "required": ["type", "text"],
+                "properties": {"type": {"const": "mrkdwn"}, "text": {"type": "string", "maxLength": 3000}},
+            }},
+        }},
+    },
+}  # fmt: skip
+RUN_OF_TEXT = {
+    "type": "object", "additionalProperties": False, "required": ["type", "text"],
+    "properties": {"type": {"const": "TextRun"}, "text": {"type": "string"}, "weight": {"const": "Bolder"}},
+}  # fmt: skip
+CARD = {
+    "type": "object", "additionalProperties": False, "required": ["$schema", "type", "version", "body"],
+    "properties": {
+        "$schema": {"const": "http://adaptivecards.io/schemas/adaptive-card.json"},
+        "type": {"const": "AdaptiveCard"}, "version": {"const": "1.4"},
+        "body": {"type": "array", "items": {
+            "type": "object", "additionalProperties": False, "required": ["type", "inlines"],
+            "properties": {"type": {"const": "RichTextBlock"}, "inlines": {"type": "array", "items": RUN_OF_TEXT}},
+        }},
+        "actions": {"type": "array", "items": {
+            "type": "object", "additionalProperties": False, "required": ["type", "title", "url"],
+            "properties": {"type": {"const": "Action.OpenUrl"}, "title": {"type": "string"}, "url": {"type": "string"}},
+        }},
+    },
+}  # fmt: skip
+TEAMS = {
+    "type": "object", "additionalProperties": False, "required": ["type", "attachments"],
+    "properties": {"type": {"const": "message"}, "attachments": {"type": "array", "items": {
+        "type": "object", "additionalProperties": False, "required": ["contentType", "content"],
+        "properties": {"contentType": {"const": "application/vnd.microsoft.card.adaptive"}, "content": CARD},
+    }}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "schema"), [("slack", SLACK), ("teams", TEAMS)])
+@pytest.mark.parametrize("public_url", [None, "https://pages.test/backprobe"])
+def test_every_kind_of_event_is_a_message_of_the_form_that_the_channel_takes(form, schema, public_url):
+    for kind, body in events():
+        sent = chat_messages.body_of(due(kind, body, form), public_url)
+        message = json.loads(sent)
+        jsonschema.validate(message, schema)
+        assert sent == chat_messages.body_of(due(kind, body, form), public_url)
+        assert (b"https://pages.test/backprobe/" in sent) == (public_url is not None)
+        if form == "slack":
+            assert "<!channel>" not in sent.decode()
+
+
+def test_a_webhook_for_slack_gets_a_message(database, hook, sender):
+    with Receiver(answers=[(200, {}, b"ok")]) as receiver:
+        made = hook(receiver.url())
+        with database.begin() as transaction:
+            assert webhooks.change(transaction, TENANT, made, {"format": "slack"})
+        assert sender(public_url="https://pages.test").turn() == 1
+    ((_path, _headers, body),) = receiver.got
+    assert json.loads(body) == {
+        "text": "Run failed",
+        "blocks": [
+            {
+                "type": "section",
+                "text": {
+                    "type": "mrkdwn",
+                    "text": "*Run failed*\nrun: run_1\nstatus: failed\n<https://pages.test/runs/run_1|Open in Backprobe>",
+                },
+            }
+        ],
+    }

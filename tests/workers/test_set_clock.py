@@ -1,4 +1,4 @@
-"""A machine whose clock is set, by an hour ahead and back, while runs are in hand: none is lost, doubled or begun anew."""
+"""A machine whose clock is set, by an hour ahead and back, while runs are in hand: none is lost or doubled."""
 
 import mmap
 import struct
@@ -42,9 +42,9 @@ def machine(tmp_path, require) -> MachineClock:
 @pytest.fixture
 def stack(tmp_path, machine) -> Iterator[Stack]:
     """SQLite, whose clock is the machine's, and the embedded broker."""
-    one = Stack(environment={"BACKPROBE_HOME": str(tmp_path / "home")} | machine.environment, folder=tmp_path)
-    yield one
-    one.close()
+    embedded = Stack(environment={"BACKPROBE_HOME": str(tmp_path / "home")} | machine.environment, folder=tmp_path)
+    yield embedded
+    embedded.close()
 
 
 @pytest.mark.parametrize("seconds", [HOUR, -HOUR])
@@ -52,15 +52,15 @@ def test_a_run_in_hand_goes_on_and_a_worker_that_is_stopped_gives_it_time(stack,
     worker = stack.start("worker", "--concurrency", "2", BACKPROBE_LEASE_SECONDS="4")
     stack.start("reaper")
     first, second = (stack.submit(SLOW.format(seconds=9)) for _ in range(2))
-    for one in (first, second):
-        stack.running(one)
+    for run in (first, second):
+        stack.running(run)
     machine.set_by(seconds)
     stack.wait(lambda: "the database's clock was set by" in stack.log(), "the reaper has seen it")
     worker.terminate()
     machine.set_by(-seconds)
     assert worker.wait(120) == 0
-    for one in (first, second):
-        row = stack.ended(one)
+    for run in (first, second):
+        row = stack.wait_for_end(run)
         assert (row.status, row.attempt) == ("succeeded", 1), stack.log()
     assert "is no longer ours" not in stack.log()
 

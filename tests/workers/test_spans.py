@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from store.telemetry.spans import Spans
-from tests.store.test_spans import collector, sent
+from tests.store.test_spans import collector, sent_spans
 from workers import tasks
 from workers.node import Node
 
@@ -38,7 +38,7 @@ def test_a_request_and_the_attempt_that_it_led_to_are_one_trace(stack, superviso
         app.extensions[EXTENSION].close()
     told = answer.json
     assert told is not None
-    found = {span["name"]: span for span in sent(collector)}
+    found = {span["name"]: span for span in sent_spans(collector)}
     assert set(found) == {"POST /v1/runs", "attempt", "sandbox", "judge", "store"}
     request, attempt = found["POST /v1/runs"], found["attempt"]
     assert len({span["traceId"] for span in found.values()}) == 1

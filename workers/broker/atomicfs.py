@@ -6,7 +6,7 @@ it rewrites its table of bindings in place. Under load it lost 932 of 12,000 mes
 
 1. A message and a table become visible by a rename, whole.
 2. A message is taken by a rename inside its own folder, which has one winner, and is there until it is acknowledged.
-3. A reader holds a lock on a file of its own for as long as it lives, and its name stands in the names of what it has
+3. A reader holds a lock on its own file for as long as it lives, and its name is part of the names of what it has
    in hand. What a dead reader had in hand is given back by the next one that looks: once more, and never lost.
 4. Nothing is synced to disk: a wake-up that a power cut loses is sent again.
 """
@@ -90,24 +90,24 @@ class Channel(filesystem.Channel):
         raise Empty
 
     def _look(self, queue: str) -> deque[str]:
-        """The names of the messages that are there now, the oldest first; what dead readers had is there again."""
+        """List the messages in the folder, oldest first, after those that dead readers had taken are put back."""
         try:
             with os.scandir(self.data_folder_in) as entries:
                 there = [entry.name for entry in entries]
         except FileNotFoundError:
             there = []  # the folder is away: a worker that took this for an error ended itself
-        there += self._returned([name for name in there if name.endswith(_TAKEN)])
+        there += self._return_messages([name for name in there if name.endswith(_TAKEN)])
         listed = self._listed[queue] = deque(sorted(name for name in there if _is_of(name, queue)))
         return listed
 
     def _living(self) -> str:
-        """Our name, which stands in the names of messages in our hand; our lock is held from here on."""
+        """Return this reader's name, which the names of messages in its hand contain; take its lock."""
         if self._alive is None:
             self._alive = _lock_of(self.control_folder, self._reader).open("wb")
             fcntl.flock(self._alive, fcntl.LOCK_EX)
         return self._reader
 
-    def _returned(self, taken: list[str]) -> list[str]:
+    def _return_messages(self, taken: list[str]) -> list[str]:
         """Give back what dead readers had in hand; the names of it."""
         by_reader: dict[str, list[str]] = {}
         for name in taken:
@@ -116,7 +116,7 @@ class Channel(filesystem.Channel):
         back: list[str] = []
         for reader, names in by_reader.items():
             if reader and not _lives(_lock_of(self.control_folder, reader)):
-                back += [name for one in names if (name := _give_back(Path(self.data_folder_in) / one))]
+                back += [name for file_name in names if (name := _give_back(Path(self.data_folder_in) / file_name))]
         return back
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> None:  # noqa: FBT001 - kombu's
@@ -133,12 +133,12 @@ class Channel(filesystem.Channel):
         return message
 
     def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's
-        """The message has arrived, and goes."""
+        """Remove a message that has arrived."""
         super().basic_ack(delivery_tag, multiple)
         self._done(delivery_tag)
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's
-        """The message is not wanted: it goes, or others may take it."""
+        """Remove a message that is not wanted, or let others take it."""
         super().basic_reject(delivery_tag, requeue)
         self._done(delivery_tag)
 
@@ -171,16 +171,18 @@ class Channel(filesystem.Channel):
     def _delete(self, queue: str, exchange: str, routing_key: str, pattern: str, *_: Any, **__: Any) -> None:
         self._purge(queue)
         with self._bindings(exchange) as bindings:
-            bindings[:] = [one for one in bindings if one != [routing_key or "", pattern or "", queue or ""]]
+            bindings[:] = [
+                binding for binding in bindings if binding != [routing_key or "", pattern or "", queue or ""]
+            ]
 
     @contextlib.contextmanager
     def _bindings(self, exchange: str) -> Iterator[list[list[str]]]:
-        """The table of an exchange, to be changed while no other process changes it."""
+        """Lock the table of an exchange and yield it to be changed, so that no other process changes it meanwhile."""
         table = Path(self._exchange_file(exchange))
         with table.with_name(f".{table.name}.lock").open("wb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            before = [list(one) for one in self.get_table(exchange)]
-            after = [list(one) for one in before]
+            before = [list(binding) for binding in self.get_table(exchange)]
+            after = [list(binding) for binding in before]
             yield after
             if after != before:
                 _write_whole(table, dumps(after))
@@ -223,7 +225,7 @@ def _reader_of(taken: str) -> str:
 
 
 def _give_back(taken: Path) -> str | None:
-    """A message is there again, for anybody; its name. None: it was acknowledged, or given back, meanwhile."""
+    """Put a message back, for anybody; return its name, or None if it was acknowledged or given back meanwhile."""
     name = taken.name.removesuffix(_TAKEN)[1:].rpartition(".")[0]
     try:
         taken.rename(taken.with_name(name))

@@ -104,7 +104,7 @@ def post(
         NoAnswer: none came in time, or none that is HTTP.
     """
     until = time.monotonic() + seconds
-    connection, address = _connected(target, addresses, until, tls)
+    connection, address = _open_connection(target, addresses, until, tls)
     late = threading.Event()
 
     def end() -> None:
@@ -115,7 +115,7 @@ def post(
     timer.daemon = True
     timer.start()
     try:
-        return _exchanged(connection, target, address, headers, body, late)
+        return _post_body(connection, target, address, headers, body, late)
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswer(*_why(error, late), str(address)) from None
     finally:
@@ -123,10 +123,10 @@ def post(
         connection.close()
 
 
-def _connected(
+def _open_connection(
     target: Target, addresses: Sequence[Address], until: float, tls: ssl.SSLContext
 ) -> tuple[_Connection, Address]:
-    """A connection to the first address that takes one; each has its share of the time that is left.
+    """Connect to the first address that takes a connection; each has its share of the time that is left.
 
     Raises:
         NoAnswer: none does; why the last one did not.
@@ -148,7 +148,7 @@ def _connected(
     raise refused or NoAnswer("timed-out", "no time was left to connect", "")
 
 
-def _exchanged(
+def _post_body(
     connection: _Connection,
     target: Target,
     address: Address,
@@ -173,7 +173,7 @@ def _exchanged(
 
 
 def _why(error: Exception, late: threading.Event) -> tuple[str, str]:
-    """A code, and words of ours: what the receiver sent stands in none of them."""
+    """Return a code with a fixed message, which never contains what the receiver sent."""
     if late.is_set() or isinstance(error, TimeoutError):
         return "timed-out", "there was no answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):

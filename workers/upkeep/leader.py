@@ -21,7 +21,7 @@ class Leadership:
         self._file: Any = None
 
     def mine(self) -> bool:
-        """This process is the leader; asks again each time.
+        """Return whether this process is the leader; it asks the database each time.
 
         Raises:
             Exception: of the driver: the database is away. Whoever it was, nobody leads through that connection now.

@@ -1,12 +1,13 @@
 """The only scheduler: every second it takes back what died, and wakes up who sleeps.
 
-Each duty is a short transaction of its own and may fail alone; two reapers do no harm, each statement is fenced by the
-run's status, but one of them leads. What may take long has threads of its own beside this one: what recorders sent is
+Each duty is a separate short transaction and may fail alone; two reapers do no harm, each statement is fenced by the
+run's status, but one of them leads. What may take long has separate threads beside this one: what recorders sent is
 shown and ended by one, and records are judged by another.
 """
 
 from __future__ import annotations
 
+import datetime
 import logging
 import threading
 import time
@@ -25,7 +26,7 @@ from store.recorders.live_view import Views
 from store.records.expiry import partitions, removal
 from store.runs import lifecycle, snippets
 from store.runs.clock import Clock, move_times
-from store.webhooks import outbox
+from store.webhooks import digest, outbox
 from workers.upkeep.leader import Leadership
 from workers.upkeep.rejudging import Rejudging
 from workers.upkeep.side_thread import SideThread
@@ -37,6 +38,9 @@ IDLE_WAKE_SECONDS: Final = 30.0
 
 KEYS_SECONDS: Final = 60.0
 """Between two looks for idempotency keys that have expired: one that is asked for is dropped at once anyway."""
+
+DIGESTS_SECONDS: Final = 600.0
+"""Between two looks for weekly digests that are wanted and not made."""
 
 EXPIRE_SECONDS: Final = 10.0
 LEFTOVERS_SECONDS: Final = 3600.0
@@ -97,14 +101,14 @@ class Reaper:
         duties = {"recorders": self._see_to_recorders, "judging": self._judge}
         beside = [SideThread(name, duty, stop, leads) for name, duty in duties.items()]
         while not stop.is_set():
-            if not self._fenced("leading", lambda: self._reap_if_leader(leads)):
+            if not self._guard_call("leading", lambda: self._reap_if_leader(leads)):
                 leads.clear()
-            for one in beside:
-                one.see_to()
+            for duty in beside:
+                duty.see_to()
             (self._home / BEAT_FILE).touch()
             stop.wait(TURN_SECONDS)
-        for one in beside:
-            one.end()
+        for duty in beside:
+            duty.end()
         self._leadership.close()
 
     def round(self) -> None:
@@ -114,31 +118,32 @@ class Reaper:
         self._judge()
 
     def _reap(self) -> None:
-        """What is short."""
-        if self._fenced("looking at the clock", self._make_up_for_clock):
-            self._fenced("expiring leases", self._expire_leases)
-            self._fenced("expiring queued runs", self._expire_queued)
-        self._fenced("dropping silent workers", self._drop_silent)
-        self._fenced("waking workers", self._wake)
-        self._fenced("planning deliveries", self._plan_deliveries)
-        self._fenced("judging audits", self._judge_audits)
-        self._fenced("dropping expired keys", self._drop_keys)
-        self._fenced("making and dropping months", self._turn_months)
-        self._fenced("dropping old records", self._expire_records)
-        self._fenced("deleting programs", self._expire_programs)
-        self._fenced("folding what tenants store", self._fold_bytes)
+        """Do everything that is short."""
+        if self._guard_call("looking at the clock", self._make_up_for_clock):
+            self._guard_call("expiring leases", self._expire_leases)
+            self._guard_call("expiring queued runs", self._expire_queued)
+        self._guard_call("dropping silent workers", self._drop_silent)
+        self._guard_call("waking workers", self._wake)
+        self._guard_call("writing digests", self._write_digests)
+        self._guard_call("planning deliveries", self._plan_deliveries)
+        self._guard_call("judging audits", self._judge_audits)
+        self._guard_call("dropping expired keys", self._drop_keys)
+        self._guard_call("making and dropping months", self._turn_months)
+        self._guard_call("dropping old records", self._expire_records)
+        self._guard_call("deleting programs", self._expire_programs)
+        self._guard_call("folding what tenants store", self._fold_bytes)
 
     def _see_to_recorders(self) -> float:
-        """What they sent is decoded, as long as it may take; seconds to rest come back."""
+        """Decode what recorders sent, as long as it may take; return the seconds to rest."""
         behind: list[bool] = []
-        self._fenced("ending recorders", lambda: behind.append(self._end_recorders()))
-        self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
+        self._guard_call("ending recorders", lambda: behind.append(self._end_recorders()))
+        self._guard_call("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
         return BEHIND_SECONDS if any(behind) else TURN_SECONDS
 
     def _judge(self) -> float:
         """Up to 80 s for one record; seconds to rest come back."""
-        self._fenced("judging recorders", self._watched.turn)
-        self._fenced("judging again", self._rejudging.turn)
+        self._guard_call("judging recorders", self._watched.turn)
+        self._guard_call("judging again", self._rejudging.turn)
         return TURN_SECONDS
 
     def _reap_if_leader(self, leads: threading.Event) -> None:
@@ -149,7 +154,7 @@ class Reaper:
             leads.clear()
             self._clock.look()  # whoever leads makes up for what is seen meanwhile
 
-    def _fenced(self, what: str, duty: Callable[[], None]) -> bool:
+    def _guard_call(self, what: str, duty: Callable[[], None]) -> bool:
         try:
             duty()
         except Exception as error:  # noqa: BLE001 - one duty's failure must not stop the others, nor the next round
@@ -184,14 +189,14 @@ class Reaper:
     def _end_recorders(self) -> bool:
         """Whether more of them wait than there was time for."""
         until = time.monotonic() + ENDING_SECONDS
-        for one in recorder_end.overdue(self._database):
+        for overdue in recorder_end.overdue(self._database):
             try:
-                if recorder_end.end_overdue(self._database, one) and not one.was_told:
-                    _log.warning("its recorder is silent, or it was canceled: %s was ended", one.public_id)
+                if recorder_end.end_overdue(self._database, overdue) and not overdue.was_told:
+                    _log.warning("its recorder is silent, or it was canceled: %s was ended", overdue.public_id)
             except Exception as error:  # noqa: BLE001 - the fence around a task: the next one's frames may be better
                 if self._database.away(error):
                     return False
-                _log.error("the run %s of a recorder could not be ended: %s", one.public_id, type(error).__name__)
+                _log.error("the run %s of a recorder could not be ended: %s", overdue.public_id, type(error).__name__)
             if time.monotonic() > until:
                 return True
         return False
@@ -211,6 +216,16 @@ class Reaper:
             with self._database.begin() as transaction:
                 outbox.plan(transaction)
 
+    def _write_digests(self) -> None:
+        if not self._is_due("digests", DIGESTS_SECONDS):
+            return
+        monday = digest.week_before(datetime.datetime.now(datetime.UTC))
+        with self._database.read() as transaction:
+            missing = digest.find_missing(transaction, monday)
+        if missing:
+            with self._database.begin() as transaction:
+                digest.enqueue_missing(transaction, monday)
+
     def _judge_audits(self) -> None:
         with self._database.read() as transaction:  # as with deliveries
             waits = audit_judging.waits(transaction)
@@ -227,7 +242,7 @@ class Reaper:
             partitions.make_ahead(self._database)
             gone = partitions.drop(self._database)
             if gone:
-                _log.info("months dropped: %s", ", ".join(one.name for one in gone))
+                _log.info("months dropped: %s", ", ".join(partition.name for partition in gone))
 
     def _expire_records(self) -> None:
         if not self._is_due("records", EXPIRE_SECONDS):
@@ -236,7 +251,7 @@ class Reaper:
         if self._max_database_bytes is not None:
             gone += removal.shrink(self._database, self._max_database_bytes, limit=EXPIRED_AT_ONCE)
         if gone:
-            _log.info("%d records expired, %d rows", len(gone), sum(one.rows for one in gone))
+            _log.info("%d records expired, %d rows", len(gone), sum(expired.rows for expired in gone))
             removal.give_back_pages(self._database)
         if self._is_due("leftovers", LEFTOVERS_SECONDS):
             removal.leftovers(self._database)
@@ -266,7 +281,7 @@ class Reaper:
         """Per queue as many wake-ups as could be answered; at least one if anything waits."""
         with self._database.read() as transaction:
             depths = lifecycle.depths(transaction)
-            offers = {depth.queue: workers.offered(transaction, depth.queue) for depth in depths}
+            offers = {depth.queue: workers.combine_offers(transaction, depth.queue) for depth in depths}
         now = time.monotonic()
         for depth in depths:
             offer = offers[depth.queue]

@@ -68,19 +68,19 @@ class Rejudging:
     def turn(self) -> None:
         """Judge for a short while; what could not be judged is left as it is, and said in the log."""
         until = time.monotonic() + TURN_SECONDS
-        for one in self._waiting():
-            if self._judged(one) is None:
-                _log.warning("%s could not be judged again", one.public_id)
+        for due in self._waiting():
+            if self._rejudge_run(due) is None:
+                _log.warning("%s could not be judged again", due.public_id)
             if time.monotonic() > until:
                 return
 
     def all(self, most: int | None, told: Told) -> Totals:
         """Judge what waits, at most so many runs, and tell of each one."""
         totals = Totals()
-        for done, one in enumerate(self._waiting(), 1):
-            change = self._judged(one)
+        for done, due in enumerate(self._waiting(), 1):
+            change = self._rejudge_run(due)
             totals.add(change)
-            told(one.public_id, done, change)
+            told(due.public_id, done, change)
             if done == most:
                 break
         return totals
@@ -94,9 +94,9 @@ class Rejudging:
         while True:
             with self._database.read() as reading:
                 asked = rejudging.due(reading, limit=1, served=self._served)
-            for one in asked:
-                self._served = one.tenant_id
-                yield one
+            for due in asked:
+                self._served = due.tenant_id
+                yield due
             if asked:
                 continue
             if time.monotonic() < self._again_at:
@@ -106,27 +106,27 @@ class Rejudging:
             if not page:
                 self._below, self._again_at = rejudging.NEWEST, time.monotonic() + AGAIN_SECONDS
                 return
-            for one in page:
-                self._below = one.number
-                yield one
+            for due in page:
+                self._below = due.number
+                yield due
 
-    def _judged(self, one: Due) -> Change | None:
+    def _rejudge_run(self, due: Due) -> Change | None:
         try:
             change = None
-            if not begin_attempt(self._database, one.number):
+            if not begin_attempt(self._database, due.number):
                 return None  # another process began the last one that it may have
-            record = rejudging.record_of(self._database, one)
+            record = rejudging.record_of(self._database, due)
             if record is not None:
-                judgement, whys = judged_in_time(record, kept_options(one.rules))
+                judgement, whys = judged_in_time(record, kept_options(due.rules))
                 if broken_off(judgement):
-                    _log.warning("judging %s again took too long", one.public_id)
+                    _log.warning("judging %s again took too long", due.public_id)
                 else:
-                    change = rejudging.judged_again(self._database, one, record, judgement, whys)
+                    change = rejudging.judged_again(self._database, due, record, judgement, whys)
         except Exception as error:  # the fence around a task: a stranger's record, maybe
             if self._database.away(error):
                 raise
-            _log.error("judging %s again failed: %s", one.public_id, type(error).__name__)
+            _log.error("judging %s again failed: %s", due.public_id, type(error).__name__)
             change = None
         if change is None:
-            rejudging.leave(self._database, one)
+            rejudging.leave(self._database, due)
         return change

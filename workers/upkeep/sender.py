@@ -1,4 +1,4 @@
-"""Sends deliveries that are due: beside the reaper, on threads of its own, so that a slow receiver delays no lease.
+"""Sends deliveries that are due: beside the reaper, on separate threads, so that a slow receiver delays no lease.
 
 One thread looks and lends, a few post. Each delivery is claimed, posted with no transaction open, and settled; whoever
 dies in between gives it back with its lease. Several senders share the work.
@@ -14,13 +14,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-import msgspec
-
 from backprobe import __version__
 from store.database.session import Database
-from store.webhooks import deliveries, signing
+from store.webhooks import chat_messages, deliveries, signing
 from store.webhooks.deliveries import Due, Try
-from store.webhooks.destination import Allowed, Refused, Resolve, resolved
+from store.webhooks.destination import Allowed, DestinationRefused, Resolve, resolve_host
 from workers.upkeep.http_post import Answer, NoAnswer, post
 
 TURN_SECONDS: Final = 1.0
@@ -48,6 +46,7 @@ class Sender:
         database: Where deliveries are.
         secret: The server's; signs through `store.webhooks.signing`.
         allowed: Ports that may be posted to, and networks although they are not global.
+        public_url: Where people open the pages; None: messages have no link.
         resolve: Resolves names.
         tls: What certificates are demanded; None: those that the machine trusts.
         seconds: For one try.
@@ -59,12 +58,13 @@ class Sender:
         secret: bytes,
         allowed: Allowed,
         *,
-        resolve: Resolve = resolved,
+        public_url: str | None = None,
+        resolve: Resolve = resolve_host,
         tls: ssl.SSLContext | None = None,
         seconds: float = SECONDS,
     ) -> None:
         self._database, self._secret, self._allowed = database, secret, allowed
-        self._resolve, self._seconds = resolve, seconds
+        self._public_url, self._resolve, self._seconds = public_url, resolve, seconds
         self._tls = tls or ssl.create_default_context()
         self._counting = threading.Lock()
         self._busy: Counter[int] = Counter()
@@ -76,22 +76,22 @@ class Sender:
         with ThreadPoolExecutor(SEATS, thread_name_prefix="sender") as pool:
             while not stop.is_set():
                 self._freed.clear()
-                due = self._lent()
+                due = self._claim_delivery()
                 if due is not None:
-                    pool.submit(self._fenced, due)
+                    pool.submit(self._settle_delivery, due)
                 else:
                     self._freed.wait(TURN_SECONDS)
 
     def turn(self) -> int:
         """Send what is due now, one after the other; how many tries that were."""
         tries = 0
-        while (due := self._lent()) is not None:
-            self._fenced(due)
+        while (due := self._claim_delivery()) is not None:
+            self._settle_delivery(due)
             tries += 1
         return tries
 
-    def _lent(self) -> Due | None:
-        """A delivery to send; None: nothing is due, no seat is free, or the database does not answer."""
+    def _claim_delivery(self) -> Due | None:
+        """Claim a delivery to send; None: nothing is due, no seat is free, or the database does not answer."""
         with self._counting:
             if self._busy.total() >= SEATS:
                 return None
@@ -113,9 +113,9 @@ class Sender:
                 self._busy_tenants[due.tenant_id] += 1
         return found[0] if found else None
 
-    def _fenced(self, due: Due) -> None:
+    def _settle_delivery(self, due: Due) -> None:
         try:
-            tried = self._tried(due)
+            tried = self._try_delivery(due)
             with self._database.begin() as transaction:
                 state = deliveries.settle(transaction, due, tried)
             if state == "dead":
@@ -129,33 +129,33 @@ class Sender:
                 self._busy_tenants -= Counter({due.tenant_id: 1})
             self._freed.set()
 
-    def _tried(self, due: Due) -> Try:
+    def _try_delivery(self, due: Due) -> Try:
         began = time.monotonic()
 
-        def tried(address: str, **facts: str | int) -> Try:
+        def build_try(address: str, **facts: str | int) -> Try:
             return Try(address=address, ms=round(1000 * (time.monotonic() - began)), **facts)  # type: ignore[arg-type] checked by its callers
 
         try:
-            said = self._said(due)
+            said = self._post_delivery(due)
         except signing.ForeignSeal as error:
-            return tried("", error=f"foreign-seal: {error}")
-        except Refused as error:
+            return build_try("", error=f"foreign-seal: {error}")
+        except DestinationRefused as error:
             if error.seen:
                 _log.warning("delivery %s to %s is refused: %s", due.id, due.webhook, error.seen)
-            return tried("", error=f"address-refused: {error}")
+            return build_try("", error=f"address-refused: {error}")
         except NoAnswer as error:
-            return tried(error.address, error=str(error))
+            return build_try(error.address, error=str(error))
         except OSError:
-            return tried("", error="not-resolved: the name has no address")
-        return tried(said.address, status=said.status, answer=said.text)
+            return build_try("", error="not-resolved: the name has no address")
+        return build_try(said.address, status=said.status, answer=said.text)
 
-    def _said(self, due: Due) -> Answer:
+    def _post_delivery(self, due: Due) -> Answer:
         seals = [due.secret] if due.old_secret is None else [due.secret, due.old_secret]
-        keys = [signing.unsealed(seal, self._secret) for seal in seals]
+        keys = [signing.unseal_secret(seal, self._secret) for seal in seals]
         target = self._allowed.target(due.url)
         until = time.monotonic() + self._seconds
         addresses = self._allowed.addresses(target, self._resolve)
-        body = body_of(due)
+        body = chat_messages.body_of(due, self._public_url)
         at = int(time.time())
         headers = {
             "Content-Type": "application/json",
@@ -165,8 +165,3 @@ class Sender:
             "webhook-signature": signing.signature(keys, due.event_id, at, body),
         }
         return post(target, addresses, headers, body, seconds=until - time.monotonic(), tls=self._tls)
-
-
-def body_of(due: Due) -> bytes:
-    """What a receiver gets; the same bytes at each try."""
-    return msgspec.json.encode({"type": due.kind, "timestamp": due.at, "data": dict(due.body)})

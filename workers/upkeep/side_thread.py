@@ -1,4 +1,4 @@
-"""A duty of the reaper that may take long, in a thread of its own: leases and deliveries do not wait for it."""
+"""A duty of the reaper that may take long, in a separate thread: leases and deliveries do not wait for it."""
 
 from __future__ import annotations
 

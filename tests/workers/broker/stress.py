@@ -27,22 +27,22 @@ def channel(transport: str, folder: Path) -> Any:
     return Connection("filesystem://", transport=transport, transport_options=options).channel()
 
 
-def produce(one: Any, number: str, count: int) -> None:
+def produce(channel: Any, number: str, count: int) -> None:
     for k in range(count):
-        while k % 100 == 0 and len(os.listdir(one.data_folder_out)) > BACKLOG:
+        while k % 100 == 0 and len(os.listdir(channel.data_folder_out)) > BACKLOG:
             time.sleep(0.05)
         name = f"{number}:{k}"
-        one._put("work", {"body": PADDING, "properties": {"delivery_tag": name}})
+        channel._put("work", {"body": PADDING, "properties": {"delivery_tag": name}})
         print(f"{number}:{k}", flush=True)
 
 
-def consume(one: Any, stop: Path) -> None:
+def consume(channel: Any, stop: Path) -> None:
     idle = 0
     while idle < 3:
         try:
-            name = one._get("work")["properties"]["delivery_tag"]
+            name = channel._get("work")["properties"]["delivery_tag"]
             print(name, flush=True)
-            one.basic_ack(name)
+            channel.basic_ack(name)
             idle = 0
         except Empty:
             idle += stop.exists()

@@ -47,9 +47,9 @@ def load() -> Iterator[None]:
     """A processor with more to do than it has cores."""
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BURNERS)]
     yield
-    for one in burners:
-        one.kill()
-        one.wait()
+    for burner in burners:
+        burner.kill()
+        burner.wait()
 
 
 def spawn(role: str, transport: str, folder: Path, number: int) -> subprocess.Popen[str]:
@@ -57,20 +57,20 @@ def spawn(role: str, transport: str, folder: Path, number: int) -> subprocess.Po
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
 
 
-def taken(transport: str, folder: Path) -> tuple[Counter[str], list[str]]:
+def taken_names(transport: str, folder: Path) -> tuple[Counter[str], list[str]]:
     """What consumers took while producers sent: names with how often, and the errors they met."""
     consumers = [spawn("consume", transport, folder, k) for k in range(CONSUMERS)]
     producers = [spawn("produce", transport, folder, k) for k in range(PRODUCERS)]
-    for one in producers:
-        one.communicate(timeout=600)
+    for producer in producers:
+        producer.communicate(timeout=600)
     (folder / "stop").touch()
-    lines = [line for one in consumers for line in one.communicate(timeout=600)[0].splitlines()]
+    lines = [line for consumer in consumers for line in consumer.communicate(timeout=600)[0].splitlines()]
     return Counter(line for line in lines if ":" in line), [line for line in lines if line.startswith("error")]
 
 
 @pytest.mark.usefixtures("load")
 def test_every_message_is_taken_once_on_a_loaded_machine(folder: Path) -> None:
-    names, errors = taken(EMBEDDED_TRANSPORT, folder)
+    names, errors = taken_names(EMBEDDED_TRANSPORT, folder)
     assert errors == []
     assert names == Counter(f"{k}:{n}" for k in range(PRODUCERS) for n in range(MESSAGES))
     assert list((folder / "messages").iterdir()) == []
@@ -78,7 +78,7 @@ def test_every_message_is_taken_once_on_a_loaded_machine(folder: Path) -> None:
 
 @pytest.mark.usefixtures("load")
 def test_every_message_is_taken_once_across_file_systems(elsewhere: Path) -> None:
-    names, errors = taken(EMBEDDED_TRANSPORT, elsewhere)
+    names, errors = taken_names(EMBEDDED_TRANSPORT, elsewhere)
     assert errors == []
     assert names == Counter(f"{k}:{n}" for k in range(PRODUCERS) for n in range(MESSAGES))
 
@@ -88,7 +88,7 @@ def test_the_stock_transport_loses_messages_which_is_why_ours_exists(elsewhere: 
     if elsewhere.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
         pytest.skip("/dev/shm is not another file system here")
     for _ in range(5):
-        names, errors = taken(STOCK, elsewhere)
+        names, errors = taken_names(STOCK, elsewhere)
         if errors or names != Counter(f"{k}:{n}" for k in range(PRODUCERS) for n in range(MESSAGES)):
             return
         shutil.rmtree(elsewhere / "messages")
@@ -116,7 +116,7 @@ def test_what_one_process_publishes_another_receives_by_its_queue(folder: Path) 
 
 def test_a_message_left_half_written_is_never_read(folder: Path) -> None:
     (folder / "messages" / ".abc.unfinished").write_text("{", encoding="utf-8")
-    names, errors = taken(EMBEDDED_TRANSPORT, folder)
+    names, errors = taken_names(EMBEDDED_TRANSPORT, folder)
     assert errors == []
     assert len(names) == PRODUCERS * MESSAGES
 
@@ -128,12 +128,12 @@ def channel(folder: Path) -> Iterator[Callable[[], Any]]:
     options |= {"control_folder": str(folder / "control")}
     made = []
 
-    def one() -> Any:
+    def open_channel() -> Any:
         connection = Connection("filesystem://", transport=EMBEDDED_TRANSPORT, transport_options=options)
         made.append(connection)
         return connection.channel()
 
-    yield one
+    yield open_channel
     for connection in made:
         connection.release()
 
@@ -148,18 +148,18 @@ sys.stdin.read()
 """
 
 
-def put(one: Any, *names: str) -> None:
+def put(channel: Any, *names: str) -> None:
     for name in names:
-        one._put("work", {"body": "x", "properties": {"delivery_tag": name}})
+        channel._put("work", {"body": "x", "properties": {"delivery_tag": name}})
 
 
-def left(one: Any) -> list[str]:
+def take_all(channel: Any) -> list[str]:
     """Everything that can be taken, each acknowledged."""
     found = []
     with contextlib.suppress(Empty):
         while True:
-            found.append(one._get("work")["properties"]["delivery_tag"])
-            one.basic_ack(found[-1])
+            found.append(channel._get("work")["properties"]["delivery_tag"])
+            channel.basic_ack(found[-1])
     return found
 
 
@@ -170,12 +170,12 @@ def test_what_a_killed_reader_had_in_hand_is_taken_by_another(folder: Path, chan
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert other.stdout is not None
     assert other.stdout.readline() == "a\n"
-    assert left(ours) == ["b"]
-    assert left(channel()) == []  # it lives, however long it takes
+    assert take_all(ours) == ["b"]
+    assert take_all(channel()) == []  # it lives, however long it takes
     other.kill()
     other.communicate()
-    assert left(ours) == ["a"]
-    assert left(ours) == []
+    assert take_all(ours) == ["a"]
+    assert take_all(ours) == []
     assert list((folder / "messages").iterdir()) == []
 
 
@@ -188,9 +188,9 @@ def test_what_is_rejected_or_left_at_close_is_there_again_and_what_is_acknowledg
     first.basic_ack(taken[0].delivery_tag)
     first.basic_reject(taken[1].delivery_tag, requeue=True)
     first.basic_reject(taken[2].delivery_tag, requeue=False)
-    assert left(second) == ["b"]
+    assert take_all(second) == ["b"]
     first.close()
-    assert left(second) == ["d"]
+    assert take_all(second) == ["d"]
     assert list((folder / "messages").iterdir()) == []
 
 
@@ -208,5 +208,5 @@ def test_a_file_that_is_no_message_is_dropped_and_stops_nobody(folder: Path, cha
     ours = channel()
     (folder / "messages" / "0_a.work.msg").write_bytes(b"")
     put(ours, "b")
-    assert left(ours) == ["b"]
+    assert take_all(ours) == ["b"]
     assert list((folder / "messages").iterdir()) == []

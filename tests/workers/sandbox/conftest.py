@@ -22,8 +22,8 @@ UID = own_uid()
 @pytest.fixture(scope="session")
 def apart(sandbox: None) -> Iterator[Supervisor]:
     """At level `namespace`."""
-    with warm(confined("namespace", UID), ahead=False, further=True) as one:
-        yield one
+    with warm(confined("namespace", UID), ahead=False, further=True) as supervisor:
+        yield supervisor
 
 
 @pytest.fixture(scope="session")
@@ -36,25 +36,25 @@ def grouped(apart: Supervisor) -> Supervisor:
 @pytest.fixture(scope="session")
 def locked(sandbox: None) -> Iterator[Supervisor]:
     """At level `process`."""
-    with warm(confined("process", UID), ahead=False, further=True) as one:
-        yield one
+    with warm(confined("process", UID), ahead=False, further=True) as supervisor:
+        yield supervisor
 
 
 @pytest.fixture(scope="session")
 def guest(sandbox: None) -> Iterator[Supervisor]:
     """At level `gvisor`: booting its kernel takes 10 s and more of processor time."""
-    with warm(confined("gvisor", UID)) as one:
-        yield one
+    with warm(confined("gvisor", UID)) as supervisor:
+        yield supervisor
 
 
 @pytest.fixture(scope="session")
 def start() -> Callable[..., Outcome]:
     """Run a program: `start(supervisor, source, **limits)`."""
 
-    def one(supervisor: Supervisor, source: str, **limits: int) -> Outcome:
+    def run_program(supervisor: Supervisor, source: str, **limits: int) -> Outcome:
         return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=Limits(**limits)))
 
-    return one
+    return run_program
 
 
 SEVERAL = {

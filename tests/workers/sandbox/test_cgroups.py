@@ -36,76 +36,76 @@ def groups():
 
 
 @contextlib.contextmanager
-def inside(group, source):
+def run_inside(group, source):
     """A process in the group that runs this program once it is there."""
     command = [sys.executable, "-c", f"import sys\nsys.stdin.read(1)\n{source}"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
-        group.join(one.pid)
-        assert one.stdin is not None
-        one.stdin.write(b"x")
-        one.stdin.close()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        group.join(process.pid)
+        assert process.stdin is not None
+        process.stdin.write(b"x")
+        process.stdin.close()
         try:
-            yield one
+            yield process
         finally:
-            one.kill()
+            process.kill()
 
 
 def folders(supervisor_pid):
     """What groups of this process there are now, in any hierarchy."""
     place = cgroup_mounts.find()
-    return {one for folder in set(place.folders.values()) for one in folder.glob(f"backprobe-{supervisor_pid}-*/*/")}
+    return {path for folder in set(place.folders.values()) for path in folder.glob(f"backprobe-{supervisor_pid}-*/*/")}
 
 
 def test_a_group_holds_its_processes_to_its_memory(groups):
     group = groups.make("memory", memory_bytes=64 << 20, tasks=50, cores=1)
     assert group.bounds() == group.asked
-    with inside(group, "x = bytearray(200 << 20)\nprint('had it')") as one:
-        assert one.stdout.read() == b""
-        assert one.wait(60) == -signal.SIGKILL
-    assert group.used().oom_kills == 1
+    with run_inside(group, "x = bytearray(200 << 20)\nprint('had it')") as process:
+        assert process.stdout.read() == b""
+        assert process.wait(60) == -signal.SIGKILL
+    assert group.read_usage().oom_kills == 1
     groups.end(group)
     assert groups.settle()
 
 
-def test_a_group_refuses_more_tasks_than_it_may_have_and_counts_that(groups, until):
+def test_a_group_refuses_more_tasks_than_it_may_have_and_counts_that(groups, wait_until):
     group = groups.make("many", memory_bytes=256 << 20, tasks=5, cores=1)
     program = (
         "import os, time\nmade = 0\ntry:\n    for _ in range(9):\n        if os.fork() == 0:\n            time.sleep(600)\n"
         "        made += 1\nexcept BlockingIOError:\n    print(made, flush=True)\ntime.sleep(600)"
     )
-    with inside(group, program) as one:
-        assert one.stdout.readline() == b"4\n"
+    with run_inside(group, program) as process:
+        assert process.stdout.readline() == b"4\n"
         assert group.processes() == 5
-        assert group.used().refused_tasks == 1
+        assert group.read_usage().refused_tasks == 1
         group.kill()
-        assert one.wait(60) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
     groups.end(group)
-    until(groups.settle, "the group is empty")
+    wait_until(groups.settle, "the group is empty")
 
 
-def test_a_group_counts_the_cpu_of_all_its_processes_and_limits_it(groups, until):
+def test_a_group_counts_the_cpu_of_all_its_processes_and_limits_it(groups, wait_until):
     group = groups.make("cpu", memory_bytes=256 << 20, tasks=20, cores=1)
-    with inside(group, "import os\nos.fork()\nos.fork()\nwhile True: pass") as one:
-        until(lambda: (group.cpu_seconds() or 0) > 1.5, "the four have used some")
-        own = psutil.Process(one.pid).cpu_times()
+    with run_inside(group, "import os\nos.fork()\nos.fork()\nwhile True: pass") as process:
+        wait_until(lambda: (group.cpu_seconds() or 0) > 1.5, "the four have used some")
+        own = psutil.Process(process.pid).cpu_times()
         assert own.user + own.system < (group.cpu_seconds() or 0)
         group.kill()
-        one.wait(60)
+        process.wait(60)
     groups.end(group)
-    until(groups.settle, "the group is empty")
+    wait_until(groups.settle, "the group is empty")
 
 
-def test_a_kill_ends_what_forks_all_the_time(groups, until):
+def test_a_kill_ends_what_forks_all_the_time(groups, wait_until):
     group = groups.make("forks", memory_bytes=512 << 20, tasks=60, cores=2)
     program = "import os\nwhile True:\n    try:\n        os.fork()\n        os.setsid()\n    except OSError: pass"
-    with inside(group, program) as one:
-        until(lambda: group.processes() > 20, "many")
+    with run_inside(group, program) as process:
+        wait_until(lambda: group.processes() > 20, "many")
         groups.end(group)
-        one.wait(60)
-    until(groups.settle, "nobody is left")
+        process.wait(60)
+    wait_until(groups.settle, "nobody is left")
 
 
-def test_groups_of_a_worker_that_is_gone_are_taken_away(groups, until):
+def test_groups_of_a_worker_that_is_gone_are_taken_away(groups, wait_until):
     code = "from workers.sandbox.levels.cgroups import Cgroups\nimport os\ng = Cgroups()\n"
     code += "g.make('run', memory_bytes=1 << 26, tasks=9, cores=1)\nprint(os.getpid(), flush=True)\nos._exit(0)"
     pid = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
@@ -163,22 +163,22 @@ def loosened(group):
     return group
 
 
-def test_no_group_is_left_after_runs_of_every_kind(grouped, start, until):
+def test_no_group_is_left_after_runs_of_every_kind(grouped, start, wait_until):
     for source in ("pass", "import os\nos._exit(3)", "import ctypes\nctypes.string_at(0)", FORKS.format(3)):
         start(grouped, source, processes=4, wall_seconds=2)
-    until(lambda: folders(os.getpid()) == set(), "no group of a run")
+    wait_until(lambda: folders(os.getpid()) == set(), "no group of a run")
 
 
-def test_what_a_killed_zygotes_run_had_forked_goes_with_its_cgroup(grouped, until):
+def test_what_a_killed_zygotes_run_had_forked_goes_with_its_cgroup(grouped, wait_until):
     ends = []
     job = Job(files={"main.py": FORKS.format(3)}, entry="main.py", limits=Limits(processes=4, wall_seconds=60))
     cancel, known = threading.Event(), set(psutil.Process().children(recursive=True))
     waiter = threading.Thread(target=lambda: ends.append(grouped.run(job, None, cancel)))
     waiter.start()
-    sleepers = until(lambda: in_groups() if len(in_groups()) == 5 else None, "four and their relay")
-    for one in {psutil.Process(pid).parent() for pid in sleepers} & known:
-        one.kill()  # the zygote
-    until(lambda: not set(sleepers) & set(in_groups()), "all of them are gone")
+    sleepers = wait_until(lambda: in_groups() if len(in_groups()) == 5 else None, "four and their relay")
+    for process in {psutil.Process(pid).parent() for pid in sleepers} & known:
+        process.kill()  # the zygote
+    wait_until(lambda: not set(sleepers) & set(in_groups()), "all of them are gone")
     cancel.set()
     waiter.join(60)
     assert ends[0].status == "canceled"
@@ -195,9 +195,9 @@ def in_groups():
 
 def test_where_no_cgroup_can_be_made_several_processes_are_refused_in_words():
     without = Confinement(level="namespace", no_cgroups="/sys/fs/cgroup cannot be written (run it as root)")
-    with Supervisor(lambda: exec_zygote(further=False), confinement=without) as one:
+    with Supervisor(lambda: exec_zygote(further=False), confinement=without) as supervisor:
         job = Job(files={"main.py": "print('ran')"}, entry="main.py", limits=Limits(processes=2))
-        outcome = one.run(job)
+        outcome = supervisor.run(job)
     assert (outcome.status, outcome.reason, outcome.limit_hit) == ("failed", "processes", "processes")
     assert "/sys/fs/cgroup cannot be written" in outcome.error.message
     assert outcome.isolation["no_cgroup"] == without.no_cgroups
@@ -205,11 +205,11 @@ def test_where_no_cgroup_can_be_made_several_processes_are_refused_in_words():
 
 def test_the_own_group_is_found_inside_a_container(tmp_path):
     # a container that shows its own part of the tree: root of the mount and own path are the same
-    assert cgroup_mounts._inside(("/docker/1", str(tmp_path)), "/docker/1") == (Path(tmp_path), "/docker/1")
+    assert cgroup_mounts._find_group_folder(("/docker/1", str(tmp_path)), "/docker/1") == (Path(tmp_path), "/docker/1")
     (tmp_path / "below").mkdir()
-    assert cgroup_mounts._inside(("/docker/1", str(tmp_path)), "/docker/1/below") == (
+    assert cgroup_mounts._find_group_folder(("/docker/1", str(tmp_path)), "/docker/1/below") == (
         tmp_path / "below",
         "/docker/1/below",
     )
-    assert cgroup_mounts._inside(("/docker/1", str(tmp_path)), "/docker/10") is None
-    assert cgroup_mounts._inside(("/", str(tmp_path)), "/") == (Path(tmp_path), "")
+    assert cgroup_mounts._find_group_folder(("/docker/1", str(tmp_path)), "/docker/10") is None
+    assert cgroup_mounts._find_group_folder(("/", str(tmp_path)), "/") == (Path(tmp_path), "")

@@ -46,7 +46,7 @@ NEEDS_A_FOLDER = {
 
 NEEDS_PROCESSES = {
     "DataLoader with workers": "from torch.utils.data import DataLoader, TensorDataset\nfor (b,) in DataLoader(TensorDataset(x), 2, num_workers=2): b.sum()",
-    "a program of its own": "import subprocess\nsubprocess.run(['/usr/bin/true'], check=True)",
+    "its own program": "import subprocess\nsubprocess.run(['/usr/bin/true'], check=True)",
     "torch.compile with inductor": "f = torch.compile(lambda v: torch.sin(v) * v)\nf(torch.ones(3, requires_grad=True)).sum().backward()",
 }  # fmt: skip
 """Not while one process is all that a run may have: they fail with an exception of the program's own, and nothing hangs."""
@@ -81,11 +81,11 @@ def test_the_first_optimizer_of_a_process_that_is_not_warm_yet_works_too(level, 
     chosen = confined(level)
     if disk_bytes and level == "process":
         return  # nothing can be written there
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as supervisor:
         job = Job(
             files={"main.py": START + EVERYWHERE["Linear and Adam"]},
             entry="main.py",
             limits=Limits(disk_bytes=disk_bytes, wall_seconds=240),
         )
-        outcome = one.run(job)
+        outcome = supervisor.run(job)
     assert outcome.status == "succeeded", outcome.facts.stderr

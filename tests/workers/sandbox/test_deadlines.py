@@ -42,7 +42,7 @@ time.sleep(3600)
 
 
 class Flight:
-    """A run in a thread of its own."""
+    """A run in a new thread."""
 
     def __init__(self, supervisor: Supervisor, source: str, **limits: int) -> None:
         self.supervisor, self.ends = supervisor, list[Outcome]()
@@ -52,9 +52,11 @@ class Flight:
 
     def attempt(self) -> Attempt | None:
         """The run in flight, once it is at work and all of its record that came was decoded."""
-        flying = [one for one, _ in list(self.supervisor._watch._flying.values())]
-        ready = [one for one in flying if one.locked and one.pipes["stdout"].count and one.record_taken]
-        return ready[0] if ready and ready[0].undecoded == 0 else None
+        flying = [attempt for attempt, _ in list(self.supervisor._watch._flying.values())]
+        ready = [
+            attempt for attempt in flying if attempt.locked and attempt.pipes["stdout"].count and attempt.record_taken
+        ]
+        return ready[0] if ready and ready[0].undecoded_bytes == 0 else None
 
     def outcome(self) -> Outcome:
         self._thread.join(60)
@@ -65,9 +67,9 @@ class Flight:
 @pytest.fixture
 def ours() -> Iterator[Supervisor]:
     """One that a test may break."""
-    with Supervisor(lambda: exec_zygote(further=False), ahead=False) as one:
-        assert one.wait_warm(60)
-        yield one
+    with Supervisor(lambda: exec_zygote(further=False), ahead=False) as supervisor:
+        assert supervisor.wait_warm(60)
+        yield supervisor
 
 
 def in_thread(supervisor: Supervisor, what: Callable[[], None]) -> None:
@@ -83,12 +85,12 @@ def test_descendants_that_write_on_do_not_hold_a_run_past_its_clock(run, good):
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervisor, until, drips, monkeypatch):
+def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervisor, wait_until, drips, monkeypatch):
     monkeypatch.setattr("workers.sandbox.supervisor.selector.DRIP_SECONDS", 1.0)
     flight = Flight(supervisor, SLEEPS, wall_seconds=2)
-    attempt = until(flight.attempt, "the run is at work")
+    attempt = wait_until(flight.attempt, "the run is at work")
     [line] = [
-        one for one in Path(f"/proc/self/fdinfo/{attempt.pidfd}").read_text().splitlines() if one.startswith("Pid:")
+        line for line in Path(f"/proc/self/fdinfo/{attempt.pidfd}").read_text().splitlines() if line.startswith("Pid:")
     ]
     held = [os.open(f"/proc/{int(line.split()[1])}/fd/{number}", os.O_WRONLY) for number in (1, 3)]
     over = threading.Event()
@@ -107,15 +109,15 @@ def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervis
         over.set()
         if drips:
             dripping.join()
-        for one in held:
-            os.close(one)
+        for descriptor in held:
+            os.close(descriptor)
     assert (outcome.status, outcome.reason) == ("exceeded", "wall")
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
+def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, wait_until):
     flight = Flight(supervisor, SLEEPS, wall_seconds=2)
-    attempt = until(flight.attempt, "the run is at work")
+    attempt = wait_until(flight.attempt, "the run is at work")
 
     def pause() -> None:  # as if the last piece had been decoded between the count and this
         attempt.pipes["record"].paused = True
@@ -128,16 +130,16 @@ def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_record_that_comes_faster_than_it_is_decoded_waits_in_the_pipe(supervisor, until):
+def test_a_record_that_comes_faster_than_it_is_decoded_waits_in_the_pipe(supervisor, wait_until):
     flight = Flight(supervisor, TRAINS)
-    attempt = until(flight.attempt, "the run is at work")
+    attempt = wait_until(flight.attempt, "the run is at work")
     record = attempt.pipes["record"]
 
     def late(more: int) -> None:  # as if so much had come since
         attempt.record_sent += more
 
     in_thread(supervisor, lambda: late(UNDECODED_BYTES + 1))
-    until(lambda: record.paused or not record.open, "the next piece")
+    wait_until(lambda: record.paused or not record.open, "the next piece")
     assert record.paused
     in_thread(supervisor, lambda: late(-UNDECODED_BYTES - 1))
     outcome = flight.outcome()
@@ -146,9 +148,9 @@ def test_a_record_that_comes_faster_than_it_is_decoded_waits_in_the_pipe(supervi
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, until, monkeypatch):
+def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, wait_until, monkeypatch):
     flight = Flight(ours, SLEEPS, wall_seconds=3600)
-    attempt = until(flight.attempt, "the run is at work")
+    attempt = wait_until(flight.attempt, "the run is at work")
     monkeypatch.setattr("workers.sandbox.supervisor.selector.STALL_SECONDS", 0.5)
     freed = threading.Event()
     in_thread(ours, lambda: freed.wait(60) and None)
@@ -157,17 +159,17 @@ def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, until, monkeypatch)
     assert (outcome.status, outcome.error.whose) == ("lost", "ours")
     assert "has been at one thing" in outcome.error.message
     freed.set()
-    until(lambda: attempt.ended is not None, "its child has ended")
+    wait_until(lambda: attempt.ended is not None, "its child has ended")
     assert ours.run(Job(files={"main.py": "print(1)"}, entry="main.py")).facts.stdout == b"1\n"
 
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_run_whose_watcher_dies_is_lost_and_nothing_of_it_lives(ours, until):
+def test_a_run_whose_watcher_dies_is_lost_and_nothing_of_it_lives(ours, wait_until):
     flight = Flight(ours, SLEEPS, wall_seconds=3600)
-    attempt = until(flight.attempt, "the run is at work")
+    attempt = wait_until(flight.attempt, "the run is at work")
     below = psutil.Process().children(recursive=True)
-    warm = [one for one in below if one.pid == ours._watch.pool.current.link.process.pid]
+    warm = [process for process in below if process.pid == ours._watch.pool.current.link.process.pid]
 
     def die() -> None:
         ours._watch._selector.unregister(attempt.pipes["stdout"].descriptor)  # so its end fails too
@@ -176,10 +178,13 @@ def test_a_run_whose_watcher_dies_is_lost_and_nothing_of_it_lives(ours, until):
     in_thread(ours, die)
     assert flight.outcome().status == "lost"
     assert ours.run(Job(files={"main.py": ""}, entry="main.py")).status == "lost"
-    until(lambda: not any(one.is_running() and one.status() != "zombie" for one in warm), "its warm process has ended")
+    wait_until(
+        lambda: not any(process.is_running() and process.status() != "zombie" for process in warm),
+        "its warm process has ended",
+    )
 
 
-def test_a_run_that_nobody_waits_for_any_more_is_ended(supervisor, until):
+def test_a_run_that_nobody_waits_for_any_more_is_ended(supervisor, wait_until):
     source = "import torch\nwhile True:\n    x = torch.ones(2)"
 
     def refuse(*_: object) -> None:
@@ -187,7 +192,7 @@ def test_a_run_that_nobody_waits_for_any_more_is_ended(supervisor, until):
 
     with pytest.raises(KeyError):
         supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=Limits(wall_seconds=3600)), refuse)
-    until(lambda: not supervisor._watch._flying, "nothing is in flight")
+    wait_until(lambda: not supervisor._watch._flying, "nothing is in flight")
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -195,9 +200,9 @@ def test_a_run_that_waits_for_a_warm_process_is_canceled_at_once():
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     canceled = threading.Event()
     canceled.set()
-    with theirs, Supervisor(lambda: Link(control=ours)) as one:  # it boots for ever
+    with theirs, Supervisor(lambda: Link(control=ours)) as supervisor:  # it boots for ever
         ours.setblocking(False)
-        outcome = one.run(Job(files={"main.py": ""}, entry="main.py"), None, canceled)
+        outcome = supervisor.run(Job(files={"main.py": ""}, entry="main.py"), None, canceled)
     assert outcome.status == "canceled"
 
 

@@ -1,4 +1,4 @@
-"""The sandbox in a process of its own, as in the container without a network: the same runs, over a unix socket."""
+"""The sandbox in a separate process, as in the container without a network: the same runs, over a unix socket."""
 
 import os
 import signal
@@ -41,12 +41,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def executor(path: Path, until) -> Iterator[subprocess.Popen[bytes]]:
-    one = start(path)
-    until(lambda: executor_answers(str(path)), "the executor listens")
-    yield one
-    one.terminate()
-    assert one.wait(20) == 0
+def executor(path: Path, wait_until) -> Iterator[subprocess.Popen[bytes]]:
+    started = start(path)
+    wait_until(lambda: executor_answers(str(path)), "the executor listens")
+    yield started
+    started.terminate()
+    assert started.wait(20) == 0
 
 
 @pytest.mark.usefixtures("executor")
@@ -63,26 +63,26 @@ def test_a_worker_counts_the_processors_of_its_executor(path, tmp_path):
     assert executor_cpus(str(tmp_path / "nobody")) is None
 
 
-def test_every_supervisor_has_a_zygote_of_its_own_and_it_goes_with_it(executor, path, until):
+def test_every_supervisor_has_a_zygote_of_its_own_and_it_goes_with_it(executor, path, wait_until):
     process = psutil.Process(executor.pid)
     with (
-        Supervisor(lambda: connect_executor(str(path))) as one,
+        Supervisor(lambda: connect_executor(str(path))) as supervisor,
         Supervisor(lambda: connect_executor(str(path))) as other,
     ):
-        assert one.wait_warm(60)
+        assert supervisor.wait_warm(60)
         assert other.wait_warm(60)
         assert len(process.children()) == 2
-    until(lambda: process.children() == [], "both zygotes are gone")
+    wait_until(lambda: process.children() == [], "both zygotes are gone")
 
 
-def test_an_executor_that_restarts_is_found_again(path, until):
+def test_an_executor_that_restarts_is_found_again(path, wait_until):
     first = start(path)
     with Supervisor(lambda: connect_executor(str(path))) as supervisor:
         assert supervisor.run(GOOD).status in ("succeeded", "lost")  # lost if it was not up yet
         assert supervisor.wait_warm(60)
         first.terminate()
         assert first.wait(20) == 0
-        until(lambda: supervisor.failure, "the supervisor notices")
+        wait_until(lambda: supervisor.failure, "the supervisor notices")
         assert supervisor.run(GOOD).status == "lost"
         second = start(path)
         assert supervisor.wait_warm(60)
@@ -91,15 +91,15 @@ def test_an_executor_that_restarts_is_found_again(path, until):
     assert second.wait(20) == 0
 
 
-def test_a_killed_executor_takes_its_children_along(path, until):
-    one = start(path)
-    until(lambda: executor_answers(str(path)), "the executor listens")
+def test_a_killed_executor_takes_its_children_along(path, wait_until):
+    process = start(path)
+    wait_until(lambda: executor_answers(str(path)), "the executor listens")
     with Supervisor(lambda: connect_executor(str(path))) as supervisor:
         assert supervisor.wait_warm(60)
-        below = psutil.Process(one.pid).children(recursive=True)
-        os.kill(one.pid, signal.SIGKILL)
-        one.wait()
-    until(lambda: not any(process.is_running() for process in below), "nothing of it is left")
+        below = psutil.Process(process.pid).children(recursive=True)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    wait_until(lambda: not any(process.is_running() for process in below), "nothing of it is left")
 
 
 def test_the_check_answers_without_starting_a_zygote(executor, path):
@@ -112,9 +112,9 @@ def test_the_check_answers_without_starting_a_zygote(executor, path):
 
 
 @pytest.mark.parametrize("level", ["process", "namespace"])
-def test_its_children_are_confined_as_it_offers_and_attested_from_here(level, path, until):
+def test_its_children_are_confined_as_it_offers_and_attested_from_here(level, path, wait_until):
     confined(level)
-    one = start(path, BACKPROBE_ISOLATION=level, PATH=os.environ["PATH"])
+    process = start(path, BACKPROBE_ISOLATION=level, PATH=os.environ["PATH"])
     try:
         with supervisor_for(WorkerSettings(executor=str(path)), "cpu") as supervisor:
             assert supervisor.confinement.level == level
@@ -126,8 +126,8 @@ def test_its_children_are_confined_as_it_offers_and_attested_from_here(level, pa
             bad = supervisor.run(Job(files={"main.py": "import socket\nsocket.socket()"}, entry="main.py"))
             assert (bad.status, bad.error.type) == ("failed", "PermissionError")
     finally:
-        one.terminate()
-        assert one.wait(20) == 0
+        process.terminate()
+        assert process.wait(20) == 0
 
 
 @pytest.mark.usefixtures("executor")

@@ -66,8 +66,8 @@ def test_a_traceback_and_a_record_name_files_by_their_path_in_the_program(level)
     assert (outcome.error.type, outcome.error.path, outcome.error.line) == ("ValueError", "sub/net.py", 2)
     assert outcome.facts.stderr.decode().count('File "/') == 2
     assert {source.path for source in outcome.record.sources} == {"main.py", "sub/net.py"}
-    assert [one.path for one in outcome.record.warned] == ["main.py"]
-    assert [one.path for one in outcome.record.hooks] == ["sub/net.py"]
+    assert [row.path for row in outcome.record.warned] == ["main.py"]
+    assert [hook.path for hook in outcome.record.hooks] == ["sub/net.py"]
     assert b'"/tmp' not in msgspec.json.encode(outcome.record)
 
 
@@ -99,18 +99,18 @@ def test_at_level_process_the_folder_is_read_and_nothing_else_is_done_to_it(lock
 
 
 @pytest.mark.parametrize("name", ["supervisor", "locked"])
-def test_nothing_is_left_of_them(name, request, until):
+def test_nothing_is_left_of_them(name, request, wait_until):
     files = {"main.py": "import os\nprint(os.getcwd())\n", "a/b.txt": "1"}
     outcome = request.getfixturevalue(name).run(Job(files=files, entry="main.py"))
     folder = Path(outcome.facts.stdout.decode().strip())
     assert folder.parent.name.startswith(PREFIX)
-    until(lambda: not folder.exists(), 60)
+    wait_until(lambda: not folder.exists(), 60)
 
 
 def test_a_child_made_ahead_serves_a_run_of_several_files_where_it_can_write_them(of_several_files):
-    with warm(confined("none")) as one:
-        of_several_files(one)
-        of_several_files(one)
+    with warm(confined("none")) as supervisor:
+        of_several_files(supervisor)
+        of_several_files(supervisor)
 
 
 @pytest.mark.parametrize("path", ["../a", "/tmp/a", "a/../../b", "a//b", "", "a/./b"])

@@ -1,4 +1,4 @@
-"""Level `gvisor`: warm under a kernel of its own, attested by its sentry, one run at a time, nothing left on the host."""
+"""Level `gvisor`: warm under a separate kernel, attested by its sentry, one run at a time, nothing left on the host."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ import pytest
 
 from store.runs.limits import Limits
 from tests.support.isolation import confined
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.sandbox.gvisor import runsc, sentry
 from workers.sandbox.levels.attestation import Differs
 from workers.sandbox.levels.capabilities import confinement, lacking
@@ -120,11 +120,11 @@ def test_no_two_runs_are_under_one_sentry_at_one_time(guest):
     source = "import time; print(time.time()); time.sleep(0.5); print(time.time())"
     spans = []
 
-    def one():
+    def run_guest():
         outcome = guest.run(Job(files={"m.py": source}, entry="m.py"))
         spans.append([float(line) for line in outcome.facts.stdout.split()])
 
-    threads = [threading.Thread(target=one) for _ in range(3)]
+    threads = [threading.Thread(target=run_guest) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -143,9 +143,9 @@ def test_a_run_is_canceled(guest):
 def test_a_lost_sandbox_costs_no_run_and_leaves_nothing(require):
     require("runsc")
     chosen = confined("gvisor")
-    with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as one:
-        assert one.wait_warm(60), one.failure
-        current = one._watch.pool.current
+    with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as supervisor:
+        assert supervisor.wait_warm(60), supervisor.failure
+        current = supervisor._watch.pool.current
         assert current is not None
         link = current.link
         assert link.guest is not None
@@ -154,9 +154,9 @@ def test_a_lost_sandbox_costs_no_run_and_leaves_nothing(require):
         processes = [psutil.Process(link.process.pid), *psutil.Process(link.process.pid).children(recursive=True)]
         outcomes = []
         job = Job(files={"m.py": "import time; print('here', flush=True); time.sleep(1)"}, entry="m.py")
-        thread = threading.Thread(target=lambda: outcomes.append(one.run(job)))
+        thread = threading.Thread(target=lambda: outcomes.append(supervisor.run(job)))
         thread.start()
-        until(lambda: one._watch._flying, "the run is at work")
+        wait_until(lambda: supervisor._watch._flying, "the run is at work")
         psutil.Process(sentry_pid(folder)).send_signal(signal.SIGKILL)
         thread.join(90)
         assert [(outcome.status, outcome.facts.tries) for outcome in outcomes] == [("succeeded", 2)], outcomes[0].error
@@ -168,7 +168,7 @@ def test_ctypes_finds_a_library_in_each_root_by_the_way_that_starts_no_compiler(
     require("runsc")
     require("bubblewrap")
     ask = [sys.executable, "-c", "import ctypes.util\nprint(ctypes.util._findSoname_ldconfig('c'))"]
-    behind_bubblewrap = subprocess.run(private_root.wrapped(ask), capture_output=True, text=True, check=True)
+    behind_bubblewrap = subprocess.run(private_root.wrap_command(ask), capture_output=True, text=True, check=True)
     assert behind_bubblewrap.stdout == "libc.so.6\n"
     ours, theirs = socket.socketpair()
     reads, writes = os.pipe()
@@ -188,9 +188,9 @@ def test_under_a_sentry_that_is_not_as_prescribed_no_user_code_runs(require, mon
     require("runsc")
     chosen = confined("gvisor")
     monkeypatch.setattr(sentry, "_OWN_NAMESPACES", frozenset({*sentry._OWN_NAMESPACES, "cgroup"}))
-    with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as one:
-        assert one.wait_warm(60), one.failure
-        outcome = one.run(Job(files={"m.py": "print('it ran')"}, entry="m.py"))
+    with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as supervisor:
+        assert supervisor.wait_warm(60), supervisor.failure
+        outcome = supervisor.run(Job(files={"m.py": "print('it ran')"}, entry="m.py"))
     assert (outcome.status, outcome.facts.stdout) == ("lost", b"")
     assert "the sentry's own namespaces are" in (outcome.facts.broken or "")
 
@@ -217,7 +217,7 @@ def test_a_uid_is_needed_and_an_executor_cannot_give_the_level():
 
 def test_without_runsc_the_level_is_lacking_with_where_to_get_it(monkeypatch):
     monkeypatch.setattr(runsc.shutil, "which", lambda _: None)
-    assert any("runsc is not installed (gvisor.dev" in one for one in lacking("gvisor"))
+    assert any("runsc is not installed (gvisor.dev" in reason for reason in lacking("gvisor"))
     with pytest.raises(OSError, match="isolation gvisor cannot be given here"):
         confinement("gvisor")
 

@@ -13,7 +13,7 @@ import pytest
 
 from store.runs.limits import Limits
 from tests.support.isolation import confined, several_processes, warm
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.sandbox.levels import cgroups
 from workers.sandbox.levels.cgroups import Cgroups
 from workers.sandbox.process.lockdown import OUT_OF_MEMORY_SCORE
@@ -34,12 +34,12 @@ time.sleep(2)
 
 @pytest.fixture(scope="module", params=LEVELS)
 def supervisor(request):
-    with warm(confined(request.param), ahead=False) as one:
-        yield one
+    with warm(confined(request.param), ahead=False) as warm_supervisor:
+        yield warm_supervisor
 
 
 def programs():
-    """Pids of the programs that run now: the kernel ends them before anything of ours."""
+    """Pids of the programs that run now: the kernel ends them before any process of Backprobe."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(OSError, psutil.Error):
@@ -89,7 +89,7 @@ def test_where_memory_runs_out_programs_end_before_the_warm_process(supervisor):
         running = pool.submit(
             supervisor.run, Job(files={"main.py": WAITS}, entry="main.py", limits=Limits(wall_seconds=5))
         )
-        until(programs, "the program runs")
+        wait_until(programs, "the program runs")
         scores = [
             int(Path(f"/proc/{process.pid}/oom_score_adj").read_text("ascii"))
             for process in psutil.Process().children(recursive=False)
@@ -109,10 +109,10 @@ def crowded():
     """A supervisor at `namespace`, whose runs together have 700 MiB, as in a container that is too small for them."""
     chosen = confined("namespace")
     several_processes(chosen)
-    with warm(chosen, ahead=False) as one:
-        folder = one._watch._slots._cgroups.place.folders["memory"]
+    with warm(chosen, ahead=False) as warm_supervisor:
+        folder = warm_supervisor._watch._slots._cgroups.place.folders["memory"]
         group_limit(folder, 700 << 20)
-        yield one
+        yield warm_supervisor
         group_limit(folder, None)
 
 
@@ -123,11 +123,13 @@ def test_a_neighbour_that_is_killed_for_anothers_files_is_not_blamed(crowded):
             crowded.run,
             Job(files={"main.py": HOLDS.format(400, 15)}, entry="main.py", limits=Limits(memory_bytes=1 << 30)),
         )
-        until(lambda: any(psutil.Process(pid).memory_info().rss > 400 << 20 for pid in programs()), "it has its memory")
+        wait_until(
+            lambda: any(psutil.Process(pid).memory_info().rss > 400 << 20 for pid in programs()), "it has its memory"
+        )
         attacker = pool.submit(
             crowded.run, Job(files={"main.py": FILLS.format(500)}, entry="main.py", limits=Limits(disk_bytes=1 << 30))
         )
-        outcomes = [one.result(120) for one in (neighbour, attacker)]
+        outcomes = [future.result(120) for future in (neighbour, attacker)]
     assert "lost" in [outcome.status for outcome in outcomes], [outcome.facts for outcome in outcomes]
     for outcome in outcomes:
         assert (outcome.status, outcome.reason) in {("lost", "sandbox"), ("succeeded", "ended")}, outcome.error
@@ -147,7 +149,7 @@ def test_a_kill_below_the_groups_own_limit_is_counted_apart():
             os._exit(len(held) > 0)
         group.join(pid)
         assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
-        used = group.used()
+        used = group.read_usage()
         assert (used.oom_kills, used.foreign_kills) == counted
         groups.end(group)
     groups.close()

@@ -46,7 +46,7 @@ def root_of(zygote: psutil.Process) -> Path:
     return root
 
 
-def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, until):
+def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, wait_until):
     good()
     [zygote] = zygotes(level="none")
     before, inside = descriptors(), zygote.num_fds()
@@ -57,17 +57,17 @@ def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, 
             supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=Limits(wall_seconds=20)))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(250)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(250)
     good()
-    until(lambda: zygotes(level="none") == [zygote], "one zygote")
-    until(lambda: zygote.children(recursive=True) == [], "no child of the zygote")
-    until(lambda: folders(zygote) == [], "no folder")
+    wait_until(lambda: zygotes(level="none") == [zygote], "one zygote")
+    wait_until(lambda: zygote.children(recursive=True) == [], "no child of the zygote")
+    wait_until(lambda: folders(zygote) == [], "no folder")
     assert zygote.num_fds() == inside
     assert descriptors() == before
-    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "3600"]]
+    assert not [row for row in psutil.process_iter(["cmdline"]) if row.info["cmdline"] == ["sleep", "3600"]]
 
 
 def waits_for(path: Path) -> Job:
@@ -77,7 +77,7 @@ def waits_for(path: Path) -> Job:
 
 
 def test_a_zygote_is_replaced_when_it_is_worn_and_its_runs_go_on(
-    supervisor, good, zygotes, until, monkeypatch, open_folder
+    supervisor, good, zygotes, wait_until, monkeypatch, open_folder
 ):
     monkeypatch.setattr("workers.sandbox.supervisor.pool.MAX_FORKS", 1)
     monkeypatch.setattr(supervisor._watch.pool, "_not_before", math.inf)  # no new one yet
@@ -91,16 +91,16 @@ def test_a_zygote_is_replaced_when_it_is_worn_and_its_runs_go_on(
     assert supervisor._watch.pool.current.worn
     monkeypatch.undo()
     good()  # the pool looks for what is to be done whenever something happens
-    until(lambda: [one for one in zygotes(level="none") if one != old], "a new zygote")
+    wait_until(lambda: [zygote for zygote in zygotes(level="none") if zygote != old], "a new zygote")
     (open_folder / "go").touch()
     waiter.join(120)
     assert ends[0].facts.stdout == b"done\n"
     assert ends[0].facts.tries == 1
     good()
-    until(lambda: old not in zygotes(level="none"), "the old one is gone")
+    wait_until(lambda: old not in zygotes(level="none"), "the old one is gone")
 
 
-def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, until, open_folder):
+def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, wait_until, open_folder):
     ends, marker = [], threading.Event()
     job = waits_for(open_folder / "go")
     waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda *_: marker.set())))
@@ -108,7 +108,7 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
     assert marker.wait(120)
     [zygote] = zygotes(level="none")
     zygote.kill()
-    until(lambda: not Path(f"/proc/{zygote.pid}").exists(), "the old one is gone")
+    wait_until(lambda: not Path(f"/proc/{zygote.pid}").exists(), "the old one is gone")
     (open_folder / "go").touch()
     waiter.join(120)
     assert (ends[0].status, ends[0].facts.stdout, ends[0].facts.tries) == ("succeeded", b"done\n", 2)
@@ -119,7 +119,7 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("level", ["none", "namespace"])
-def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
+def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, wait_until):
     chosen = confined(level)
     job = Job(files={"main.py": "import torch\nprint(torch.ones(2).sum().item())"}, entry="main.py")
     moments = random.Random(7)
@@ -134,27 +134,29 @@ def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
             ends = [threads.submit(ours.run, job) for _run in range(3)]
             time.sleep(moments.uniform(0, 0.12))  # a moment of the lockdown, of the program, of its end
             # not their children, whose end would be the program's own
-            for one in set(zygotes(level=level)) - set(known):
+            for zygote in set(zygotes(level=level)) - set(known):
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    one.kill()
+                    zygote.kill()
             outcomes = [end.result(60) for end in ends]
-            assert {(one.status, one.facts.stdout) for one in outcomes} == {("succeeded", b"2.0\n")}, [
-                (one.facts.broken, one.facts.tries) for one in outcomes
+            assert {(outcome.status, outcome.facts.stdout) for outcome in outcomes} == {("succeeded", b"2.0\n")}, [
+                (outcome.facts.broken, outcome.facts.tries) for outcome in outcomes
             ]
-            assert max(one.facts.tries for one in outcomes) <= 2
+            assert max(outcome.facts.tries for outcome in outcomes) <= 2
 
 
-def test_what_a_killed_zygotes_run_had_forked_is_killed_too(supervisor, zygotes, until):
+def test_what_a_killed_zygotes_run_had_forked_is_killed_too(supervisor, zygotes, wait_until):
     source = "import os, time\nprint(os.getpid(), flush=True)\nos.fork()\ntime.sleep(3600)"
     cancel = threading.Event()
     waiter = threading.Thread(
         target=lambda: supervisor.run(Job(files={"main.py": source}, entry="main.py"), None, cancel)
     )
     waiter.start()
-    [zygote] = until(lambda: zygotes(level="none"), "a zygote")
-    family = until(lambda: len(below := zygote.children(recursive=True)) == 2 and below, "a child and its child")
+    [zygote] = wait_until(lambda: zygotes(level="none"), "a zygote")
+    family = wait_until(lambda: len(below := zygote.children(recursive=True)) == 2 and below, "a child and its child")
     zygote.kill()
-    until(lambda: not any(one.is_running() and one.status() != "zombie" for one in family), "both are gone")
+    wait_until(
+        lambda: not any(process.is_running() and process.status() != "zombie" for process in family), "both are gone"
+    )
     cancel.set()
     waiter.join(30)
 
@@ -179,12 +181,12 @@ def test_a_stopped_zygote_is_given_up(supervisor, good, zygotes, monkeypatch):
     good()
 
 
-def test_the_folders_of_a_killed_zygote_are_removed_by_the_next(supervisor, run, good, zygotes, until):
+def test_the_folders_of_a_killed_zygote_are_removed_by_the_next(supervisor, run, good, zygotes, wait_until):
     good()
     [zygote] = zygotes(level="none")
     root = root_of(zygote)
     assert root.parent == Path(tempfile.gettempdir())
     zygote.kill()
-    until(lambda: zygotes(level="none") and zygotes(level="none") != [zygote], "the next zygote")
+    wait_until(lambda: zygotes(level="none") and zygotes(level="none") != [zygote], "the next zygote")
     good()
-    until(lambda: not root.exists(), "its root folder is gone")
+    wait_until(lambda: not root.exists(), "its root folder is gone")

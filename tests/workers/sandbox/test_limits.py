@@ -44,7 +44,7 @@ LIMITS = {
         "memory_bytes",
         "more memory than its limit of 134217728 bytes",
     ),
-    "threads": (THREADS, {}, "failed", "exception", "threads", "more threads than 1 of torch and 32 of its own"),
+    "threads": (THREADS, {}, "failed", "exception", "threads", "more threads than torch's 1 and 32 more"),
     "output": (
         "while True: print('x' * 1000)",
         {"output_bytes": 1 << 16},

@@ -75,15 +75,15 @@ def supervisor_at(level: IsolationLevel, change: str = "") -> Iterator[Superviso
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boot.subprocess, "Popen", popen)
-        with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as one:
-            assert one.wait_warm(120), one.failure
-            yield one
+        with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as supervisor:
+            assert supervisor.wait_warm(120), supervisor.failure
+            yield supervisor
 
 
 @pytest.fixture(scope="module", params=CONFINED)
 def incomplete(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
-    with supervisor_at(request.param, CHOSEN) as one:
-        yield one
+    with supervisor_at(request.param, CHOSEN) as supervisor:
+        yield supervisor
 
 
 def tried(supervisor: Supervisor, source: str = RAN, threads: int = 1) -> Outcome:
@@ -91,9 +91,9 @@ def tried(supervisor: Supervisor, source: str = RAN, threads: int = 1) -> Outcom
     return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=limits))
 
 
-def without(supervisor: Supervisor, step: str | None, source: str = RAN) -> Outcome:
+def run_without_step(supervisor: Supervisor, step: str | None, source: str = RAN) -> Outcome:
     """A run whose child leaves a step out; None: a step of it raises."""
-    steps = [one.__name__ for one in STEPS[supervisor.confinement.level]]
+    steps = [row.__name__ for row in STEPS[supervisor.confinement.level]]
     return tried(supervisor, source, threads=2 + (len(steps) if step is None else steps.index(step)))
 
 
@@ -111,18 +111,18 @@ def assert_did_not_run(outcome: Outcome) -> None:
     indirect=["incomplete"],
 )
 def test_without_any_one_step_user_code_does_not_run(incomplete, step) -> None:
-    assert_did_not_run(without(incomplete, step))
+    assert_did_not_run(run_without_step(incomplete, step))
     assert tried(incomplete).status == "succeeded"
 
 
 def test_a_step_that_raises_ends_the_child_and_says_why(incomplete) -> None:
-    outcome = without(incomplete, None)
+    outcome = run_without_step(incomplete, None)
     assert_did_not_run(outcome)
     assert "no such thing here" in (outcome.facts.broken or "")
 
 
 def test_even_with_its_first_environment_a_child_knows_no_secret(incomplete) -> None:
-    outcome = without(incomplete, "bare_environment", "import os\nprint(*sorted(os.environ))")
+    outcome = run_without_step(incomplete, "bare_environment", "import os\nprint(*sorted(os.environ))")
     names = set(outcome.facts.stdout.decode().split())
     assert "PYTHONPATH" in names  # of the warm process: so the step was left out
     assert not [name for name in names if name.startswith("BACKPROBE") or name in ("HOME", "USER", "DATABASE_URL")], (
@@ -133,7 +133,7 @@ def test_even_with_its_first_environment_a_child_knows_no_secret(incomplete) -> 
 @pytest.mark.parametrize("level", CONFINED)
 def test_files_that_nothing_refuses_are_found_by_the_probe(level) -> None:
     with supervisor_at(level, "readable.landlock = lambda *_, **__: orphans.prctl(38, 1)") as supervisor:
-        assert [one for one in probe.prove(supervisor, ["files"]).breaches if one.startswith("files")]
+        assert [breach for breach in probe.prove(supervisor, ["files"]).breaches if breach.startswith("files")]
 
 
 STATUS = (
@@ -199,8 +199,8 @@ def test_a_signal_of_libcs_own_that_was_ignored_all_along_is_no_difference() -> 
 
 @pytest.fixture(scope="module", params=CONFINED)
 def locked(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
-    with supervisor_at(request.param) as one:
-        yield one
+    with supervisor_at(request.param) as supervisor:
+        yield supervisor
 
 
 LIMITS_ASKED = """
@@ -254,17 +254,17 @@ def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, nam
 
 @pytest.mark.parametrize("extra", ["5", None], ids=["one more", "one less"])
 def test_a_child_with_other_descriptors_does_not_go(locked, extra, monkeypatch) -> None:
-    usual = attestation._listed
+    usual = attestation._list_folder
 
-    def listed(folder: int, name: str) -> list[str]:
+    def list_folder(folder: int, name: str) -> list[str]:
         found = usual(folder, name)
         return found if name != "fd" else [*found, extra] if extra else found[1:]
 
-    monkeypatch.setattr(attestation, "_listed", listed)
+    monkeypatch.setattr(attestation, "_list_folder", list_folder)
     assert_did_not_run(tried(locked))
 
 
-@pytest.mark.parametrize("locked", ["namespace"], indirect=True)  # level process has none of its own
+@pytest.mark.parametrize("locked", ["namespace"], indirect=True)  # level process has none
 @pytest.mark.parametrize("name", attestation.NAMESPACES)
 def test_a_child_in_a_namespace_of_ours_does_not_go(locked, name, monkeypatch) -> None:
     usual = os.readlink

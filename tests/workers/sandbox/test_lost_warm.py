@@ -25,7 +25,7 @@ WAITS = "import os, time\nprint('here', flush=True)\nwhile not os.path.exists({p
 
 
 class Flight:
-    """A run in a thread of its own."""
+    """A run in a new thread."""
 
     def __init__(self, supervisor: Supervisor, source: str) -> None:
         self.supervisor, self.ends, self.cancel = supervisor, list[Outcome](), threading.Event()
@@ -34,8 +34,8 @@ class Flight:
         self._thread.start()
 
     def at_work(self) -> bool:
-        flying = [one for one, _ in list(self.supervisor._watch._flying.values())]
-        return any(one.locked and one.pipes["stdout"].count for one in flying)
+        flying = [attempt for attempt, _ in list(self.supervisor._watch._flying.values())]
+        return any(attempt.locked and attempt.pipes["stdout"].count for attempt in flying)
 
     def outcome(self) -> Outcome:
         self._thread.join(120)
@@ -54,19 +54,21 @@ def warm_one(supervisor: Supervisor) -> psutil.Process:
 @pytest.fixture
 def ours() -> Iterator[Supervisor]:
     """One that a test may break, at level `none`."""
-    with Supervisor(lambda: exec_zygote(further=False), ahead=False) as one:
-        assert one.wait_warm(120)
-        yield one
+    with Supervisor(lambda: exec_zygote(further=False), ahead=False) as supervisor:
+        assert supervisor.wait_warm(120)
+        yield supervisor
 
 
-def test_a_child_that_was_not_locked_in_time_by_a_warm_process_that_is_lost_is_started_again(ours, until, monkeypatch):
+def test_a_child_that_was_not_locked_in_time_by_a_warm_process_that_is_lost_is_started_again(
+    ours, wait_until, monkeypatch
+):
     stopped = warm_one(ours)
     stopped.send_signal(signal.SIGSTOP)
-    until(lambda: stopped.status() == psutil.STATUS_STOPPED, "it stands still")
+    wait_until(lambda: stopped.status() == psutil.STATUS_STOPPED, "it stands still")
     monkeypatch.setattr("workers.sandbox.supervisor.attempt.LOCKDOWN_SECONDS", 0.1)
     flight = Flight(ours, "print(1)")
     flying = ours._watch._flying
-    until(lambda: any(one.stop == "sandbox" for one, _ in list(flying.values())), "the child is given up")
+    wait_until(lambda: any(attempt.stop == "sandbox" for attempt, _ in list(flying.values())), "the child is given up")
     monkeypatch.undo()
     stopped.kill()
     outcome = flight.outcome()
@@ -91,7 +93,7 @@ zygote.main()
 """A zygote whose second fork fails, as the kernel makes it fail where no task may be added."""
 
 
-def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(until):
+def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(wait_until):
     started: list[Link] = []
 
     def boot() -> Link:
@@ -102,7 +104,7 @@ def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(un
         assert supervisor.wait_warm(120), supervisor.failure
         assert len(started) == 1, "the one that forks once did not become warm"
         flight = Flight(supervisor, "print('here', flush=True)\nwhile True:\n    pass")
-        until(flight.at_work, "the first run is at work")
+        wait_until(flight.at_work, "the first run is at work")
         second = supervisor.run(Job(files={"main.py": "print(2)"}, entry="main.py"))
         flight.cancel.set()
         first = flight.outcome()
@@ -126,16 +128,16 @@ def zygote_that_forks_once() -> Link:
     return Link(control=ours, process=process)
 
 
-def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(until, open_folder):
+def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(wait_until, open_folder):
     boots: list[Callable[[], Link]] = [exec_zygote, refuses, refuses, exec_zygote]
     path = open_folder / "again"
     source = WAITS.format(path=str(path))
     with Supervisor(lambda: boots.pop(0)() if boots else exec_zygote(further=False), ahead=False) as supervisor:
         assert supervisor.wait_warm(120)
         flight = Flight(supervisor, source)
-        until(flight.at_work, "the run is at work")
+        wait_until(flight.at_work, "the run is at work")
         warm_one(supervisor).kill()
-        until(lambda: supervisor.failure is not None, "a boot has failed")
+        wait_until(lambda: supervisor.failure is not None, "a boot has failed")
         Path(path).touch()
         outcome = flight.outcome()
     assert boots == []

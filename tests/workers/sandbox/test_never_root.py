@@ -28,18 +28,20 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts such 
 @pytest.fixture(scope="module")
 def trusted() -> Iterator[Supervisor]:
     """Over programs at level `none`, as a worker's settings ask for it."""
-    with start.supervisor_for(WorkerSettings(isolation="none", sandbox_uid=UID, warm_further=False), "cpu") as one:
-        assert one.wait_warm(WARM_SECONDS), one.failure
-        yield one
+    with start.supervisor_for(
+        WorkerSettings(isolation="none", sandbox_uid=UID, warm_further=False), "cpu"
+    ) as supervisor:
+        assert supervisor.wait_warm(WARM_SECONDS), supervisor.failure
+        yield supervisor
 
 
 @pytest.fixture
 def with_a_device(monkeypatch) -> Iterator[Supervisor]:
     """Over programs of the gpu queue, with a stand-in for the device."""
     monkeypatch.setattr(start, "exec_keeper", partial(boot.exec_keeper, program=(STAND_IN,)))
-    with start.supervisor_for(WorkerSettings(trust_code=True, sandbox_uid=UID), "gpu") as one:
-        assert one.wait_warm(WARM_SECONDS), one.failure
-        yield one
+    with start.supervisor_for(WorkerSettings(trust_code=True, sandbox_uid=UID), "gpu") as supervisor:
+        assert supervisor.wait_warm(WARM_SECONDS), supervisor.failure
+        yield supervisor
 
 
 @root_only
@@ -47,12 +49,12 @@ def with_a_device(monkeypatch) -> Iterator[Supervisor]:
 def test_a_program_is_never_roots(where, request, start):
     outcome = start(request.getfixturevalue(where), WHO)
     assert outcome.status == "succeeded", outcome
-    ids = {int(one) for one in outcome.facts.stdout.split()}
+    ids = {int(part) for part in outcome.facts.stdout.split()}
     assert 0 not in ids
     if where in ("trusted", "with_a_device"):
         assert ids == {UID}
     else:
-        assert all(1000 < one < 1 << 31 for one in ids)
+        assert all(1000 < id_ < 1 << 31 for id_ in ids)
 
 
 @root_only

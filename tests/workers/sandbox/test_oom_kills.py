@@ -40,14 +40,14 @@ def test_a_file_without_the_number_counts_none(tmp_path, text):
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_supervisor_counts_from_its_own_start(until):
+def test_a_supervisor_counts_from_its_own_start(wait_until):
     killed = iter([7, 7, 9])
     with Supervisor(exec_zygote, count_oom_kills=lambda: next(killed)) as supervisor:
         assert (supervisor.oom_kills, supervisor.oom_kills) == (0, 2)
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_warm_process_that_is_killed_counts_as_lost(until):
+def test_a_warm_process_that_is_killed_counts_as_lost(wait_until):
     links = []
 
     def boot():
@@ -58,4 +58,4 @@ def test_a_warm_process_that_is_killed_counts_as_lost(until):
         assert supervisor.wait_warm(60)
         assert supervisor.warm_losses == 0
         links[0].process.kill()
-        until(lambda: supervisor.warm_losses == 1, "the loss is counted")
+        wait_until(lambda: supervisor.warm_losses == 1, "the loss is counted")

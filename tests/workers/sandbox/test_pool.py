@@ -14,13 +14,13 @@ from workers.sandbox.supervisor import pool
 @pytest.fixture
 def clock(monkeypatch) -> SimpleNamespace:
     """The pool's clock, which stands still."""
-    one = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=lambda: one.now))
-    return one
+    time_ = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=lambda: time_.now))
+    return time_
 
 
 class Boots:
-    """Counts what is booted, and when; fails while it is told to."""
+    """Counts what is booted, and when; fails on command."""
 
     def __init__(self, clock: SimpleNamespace) -> None:
         self.clock, self.at, self.fails = clock, list[float](), True
@@ -55,7 +55,7 @@ class Boots:
 def test_the_pauses_between_boots_that_fail_grow_to_a_minute(clock, caplog):
     boots = Boots(clock)
     assert boots.tend_for(400) == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0, 60.0]
-    said = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert said == [
         "no warm process could be started: nothing of the kind is here (it is tried again, in pauses that grow to 60 s)"
     ]
@@ -68,8 +68,8 @@ def test_one_that_starts_ends_the_failure_and_one_that_had_a_run_the_pauses(cloc
     assert boots.pool.failure is None
     current = boots.pool.current
     assert current is not None
-    boots.pool.forked(current)
-    boots.pool.lost(current)
+    boots.pool.note_fork(current)
+    boots.pool.drop_zygote(current)
     boots.fails = True
     assert boots.tend_for(2) == [0.5, 1.0]
 
@@ -82,5 +82,5 @@ def test_those_that_end_before_they_had_a_run_are_not_started_without_a_pause(cl
         boots.starts()
         pauses += [at - since for at in boots.at]
         assert boots.pool.current is not None
-        boots.pool.lost(boots.pool.current)
+        boots.pool.drop_zygote(boots.pool.current)
     assert pauses == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0]

@@ -92,7 +92,7 @@ PROGRAMS = {
         None,
         None,
     ),
-    "a daemon of its own": (GRANDCHILD, {}, "succeeded", "ended", 0, None),
+    "its own daemon": (GRANDCHILD, {}, "succeeded", "ended", 0, None),
     "an exit hook that fails": ("import atexit\natexit.register(lambda: 1 / 0)", {}, "succeeded", "ended", 0, None),
     "a thread that ends later": (
         "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.2), print('late'))).start()",
@@ -216,7 +216,7 @@ def test_rows_that_capture_did_not_write_stop_a_run_when_they_are_too_many(run):
     assert (outcome.status, outcome.limit_hit) == ("exceeded", "record_rows")
 
 
-def test_a_cancel_is_heard_and_keeps_the_partial_record(supervisor, until):
+def test_a_cancel_is_heard_and_keeps_the_partial_record(supervisor, wait_until):
     cancel, ends = threading.Event(), []
     job = Job(files={"main.py": "import torch\nx = torch.ones(2)\nwhile True: pass"}, entry="main.py")
     seen = threading.Event()
@@ -241,10 +241,10 @@ def test_four_runs_at_once_get_their_own_answers(supervisor):
             answers[n] = supervisor.run(job(n)).facts.stdout
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(60)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
     assert answers == {n: f"{2.0 * n}\n".encode() for n in range(24)}
 
 

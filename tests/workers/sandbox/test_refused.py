@@ -8,7 +8,7 @@ import pytest
 from backprobe.record import encode
 from store.runs.limits import Limits
 from tests.backprobe.record.rows import full_record
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.sandbox.supervisor.attempt import Attempt
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.supervisor import _Ears
@@ -38,7 +38,7 @@ def test_garbage_that_passes_its_limit_before_it_is_decoded_is_garbage(run, monk
 
     def late(ears, heard):
         attempt = ears._attempt
-        until(lambda: attempt.stop is not None, "its bytes have passed the limit")
+        wait_until(lambda: attempt.stop is not None, "its bytes have passed the limit")
         return hear(ears, heard)
 
     monkeypatch.setattr(_Ears, "hear", late)

@@ -92,16 +92,16 @@ def test_sockets_end_at_its_own_loopback(grouped, start, tmp_path):
         named.listen()
         source = OUTSIDE.format(host="127.0.0.1", port=tcp.getsockname()[1], path=path)
         outcome = start(grouped, source, processes=3)
-        for one in (tcp, named):
-            one.setblocking(False)
+        for listener in (tcp, named):
+            listener.setblocking(False)
             with pytest.raises(BlockingIOError):
-                one.accept()
+                listener.accept()
     said = outcome.facts.stdout.decode().splitlines()
     assert said[:3] == ["ConnectionRefusedError", "FileNotFoundError", "ConnectionRefusedError"], outcome.facts
     assert [line for line in said[3:] if line != "could all"] == []  # its own processes are all that there are
 
 
-def test_nothing_that_a_program_forked_lives_on(grouped, start, until):
+def test_nothing_that_a_program_forked_lives_on(grouped, start, wait_until):
     source = "import os, time\nfor _ in range(2):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(3600)\nprint('end')"
     outcome = start(grouped, source, processes=3)
     assert (outcome.status, outcome.facts.stdout) == ("succeeded", b"end\n"), outcome

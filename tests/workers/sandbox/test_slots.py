@@ -1,4 +1,4 @@
-"""Each run in flight has a uid of its own; two hostile ones at once reach nothing of each other."""
+"""Each run in flight has a separate uid; two hostile ones at once reach nothing of each other."""
 
 import select
 import threading
@@ -48,7 +48,7 @@ print("done", flush=True)
 @pytest.fixture
 def shared(apart):
     if apart.confinement.uids == 0:
-        pytest.skip("only root gives each run a uid of its own")
+        pytest.skip("only root gives each run a separate uid")
     return apart
 
 
@@ -60,10 +60,10 @@ def test_two_live_hostile_runs_reach_nothing_of_each_other_and_have_uids_of_thei
         ends[n] = shared.run(job)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(120)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
     for end in ends:
         assert end.status == "succeeded", (end.error, end.facts.stderr)
         first, *rest = end.facts.stdout.decode().splitlines()
@@ -130,6 +130,6 @@ def test_uids_are_given_out_once_each_and_the_last_one_given_back_comes_last():
 
 
 def test_where_the_worker_is_no_root_all_runs_are_who_it_is():
-    one = Slots(Confinement(level="namespace", uid=None))
-    assert one.take(Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1), limits=Limits()).uid == 0
-    assert not one.places
+    slots = Slots(Confinement(level="namespace", uid=None))
+    assert slots.take(Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1), limits=Limits()).uid == 0
+    assert not slots.places

@@ -21,13 +21,13 @@ DYNAMO_MAPPED = 60 << 20
 """Resident bytes that the first optimizer adds at least: torch imports its compiler then."""
 
 
-def test_warming_up_in_a_pause_does_not_wear_a_zygote_out(zygotes, until):
+def test_warming_up_in_a_pause_does_not_wear_a_zygote_out(zygotes, wait_until):
     known = set(zygotes())
     with Supervisor(exec_zygote) as supervisor:
         assert supervisor.wait_warm(60)
         [zygote] = set(zygotes()) - known
         at_first = zygote.memory_info().rss
-        until(lambda: zygote.memory_info().rss > at_first + DYNAMO_MAPPED, "warmer")
+        wait_until(lambda: zygote.memory_info().rss > at_first + DYNAMO_MAPPED, "warmer")
         for _ in range(4):
             assert supervisor.run(Job(files={"main.py": "import torch"}, entry="main.py")).status == "succeeded"
         assert set(zygotes()) - known == {zygote}

@@ -148,7 +148,7 @@ def test_a_private_tmp_shows_the_way_to_python_only(clone) -> None:
     program = """
 import os
 print(sorted(os.listdir("/tmp")), sorted(os.listdir(CLONE)))
-open("/tmp/of its own", "w").close()
+open("/tmp/private-file", "w").close()
 try:
     os.rename(CLONE + "/workers", "/tmp/workers")
 except OSError:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from workers.sandbox.process import landlock, messages, orphans, uncaught_errors
-from workers.sandbox.process.messages import Ended, Fork, Kill, Ready, Refused, Started, Unready
+from workers.sandbox.process.messages import ChildEnded, Fork, ForkRefused, Kill, Ready, Started, Unready
 from workers.sandbox.process.orphans import kill_group
 from workers.sandbox.process.scratch import Scratch, sweep_dead_roots
 
@@ -37,7 +37,7 @@ class Keeper:
     Args:
         program: Arguments of the interpreter that make it the warm process.
         memory_fraction: Of each device's memory, what the run may take.
-        visible_devices: CUDA_VISIBLE_DEVICES of the run, as it stands in the environment here too; None: unset.
+        visible_devices: CUDA_VISIBLE_DEVICES of the run, which this process has too; None: unset.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Keeper:
             if isinstance(order, Kill) and order.serial == self._serial and self._process.returncode is None:
                 kill_group(self._process.pid)
             elif isinstance(order, Fork) and self._serial is not None:
-                messages.send(self._control, Refused(serial=order.serial, why="this process has had its run"))
+                messages.send(self._control, ForkRefused(serial=order.serial, why="this process has had its run"))
             elif isinstance(order, Fork):
                 self._hand_over(order, descriptors)
         finally:
@@ -122,7 +122,7 @@ class Keeper:
         deadline = time.monotonic() + _ORPHAN_SECONDS
         while not orphans.end_orphans((), 0) and time.monotonic() < deadline:
             time.sleep(0.003)
-        ended = Ended(
+        ended = ChildEnded(
             serial=serial,
             status=status,
             cpu_seconds=max(0.0, usage.ru_utime + usage.ru_stime - self._used_before),

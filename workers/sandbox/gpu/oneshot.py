@@ -2,7 +2,7 @@
 
 1. It is exec'ed, never forked: CUDA cannot be used in a fork of a process that has started it.
 2. It runs one program and ends. What it warmed with is its own; no later run sees what this one left.
-3. What its devices hold open stays open, above the six descriptors of a run; everything of ours is closed.
+3. What its devices hold open stays open, above the six descriptors of a run; every descriptor of Backprobe is closed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workers.sandbox.process.messages import Fork, Ready, Unready
 from workers.sandbox.remote.boot import THREAD_BYTES
 
 _HIGH: Final = 64
-"""Descriptors of ours are above this while the run's six places are kept free."""
+"""Backprobe's descriptors are above this while the run's six places are kept free."""
 
 WHY_CHARACTERS: Final = 500
 """Of what a device's library says, the most that is passed on."""
@@ -88,8 +88,8 @@ def _six_places_kept(hand: int) -> int:
     for place in range(3, PROGRAM + 1):
         if place != nothing:
             os.dup2(nothing, place, inheritable=False)
-    for one in {hand, nothing} - set(range(PROGRAM + 1)):
-        os.close(one)
+    for descriptor in {hand, nothing} - set(range(PROGRAM + 1)):
+        os.close(descriptor)
     return high
 
 

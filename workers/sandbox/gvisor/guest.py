@@ -1,4 +1,4 @@
-"""The warm process inside a sandbox of gVisor: a zygote that is root of a kernel of its own. `python -m ...guest`.
+"""The warm process inside a sandbox of gVisor: a zygote that is root of a separate kernel. `python -m ...guest`.
 
 1. It differs from a zygote by what that kernel has not: pidfds, a way for descriptors out, mounts of one process alone.
 2. Each run is pid 1 of a pid namespace: what it leaves behind dies with it, and nothing outside it is in sight.
@@ -48,17 +48,17 @@ class Guest(Zygote):
         next_child_is_first()
         return os.fork()
 
-    def _started(self, serial: int, pid: int) -> None:
+    def _report_start(self, serial: int, pid: int) -> None:
         self._children[pid] = zygote.Child(serial, pid)
         messages.send(self._control, Started(serial=serial))
 
     def _reap_ended(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._woken.recv(4096, socket.MSG_DONTWAIT)
-        for one in list(self._children.values()):
-            if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                self._reap(one)
-                self._roots.give_back(self._root_of.pop(one.serial))
+        for child in list(self._children.values()):
+            if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                self._reap(child)
+                self._roots.give_back(self._root_of.pop(child.serial))
 
     def _left_nothing(self, since: int) -> bool:  # noqa: ARG002 the zygote's
         return True  # the end of pid 1 is the end of all in its namespace

@@ -35,7 +35,7 @@ class Roots:
         self._made = 0
 
     def take(self, uid: int, disk_bytes: int) -> str:
-        """A root with an empty /tmp and /dev/shm of this uid's, of so many bytes together; its path comes back.
+        """Take a root with an empty /tmp and /dev/shm of this uid, together of so many bytes; return its path.
 
         Raises:
             OSError: a mount was refused.

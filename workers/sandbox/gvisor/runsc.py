@@ -2,7 +2,7 @@
 
 1. Only the control socket (stdin), the filter of system calls (stdout) and stderr go in: there is no network, no path
    of the host that can be written, and nothing of the worker's environment.
-2. What runsc notes about a sandbox lies in a folder of ours, which goes with it.
+2. What runsc notes about a sandbox lies in a private folder, which is removed with it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Guest:
     process: subprocess.Popen[bytes]
 
     def sentry(self) -> int:
-        """A descriptor of the folder in /proc of the sentry, the kernel that all runs of this sandbox have.
+        """Open the folder in /proc of the sentry, the kernel that all runs of this sandbox have; return its descriptor.
 
         Raises:
             OSError: it is not there, or is no child of this runsc.
@@ -69,7 +69,7 @@ class Guest:
 
 
 def start(control: socket.socket, command: list[str], environment: Mapping[str, str], calls: int, stack: int) -> Guest:
-    """Run a command in a sandbox of its own; its stdin is the control socket, its stdout the descriptor `calls`.
+    """Run a command in a new sandbox; its stdin is the control socket, its stdout the descriptor `calls`.
 
     Args:
         stack: Bytes of the main thread's stack.
@@ -145,7 +145,7 @@ def _words(runsc: str, folder: Path) -> list[str]:
 
 
 def _write_bundle(folder: Path, command: list[str], environment: Mapping[str, str], stack: int) -> None:
-    """An OCI bundle: `config.json`, and a root whose mount points are there."""
+    """Write an OCI bundle: `config.json`, and a root that has the mount points."""
     root = folder / "rootfs"
     outside = list(landlock.not_below(landlock.python_paths(), ("/usr",)))
     folders = [path[1:] for path in outside if Path(path).is_dir()]
@@ -160,7 +160,7 @@ def _write_bundle(folder: Path, command: list[str], environment: Mapping[str, st
     mounts = [
         {"destination": "/proc", "type": "proc", "source": "proc"},
         {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["mode=0755"]},  # noqa: S108 its own
-        *(_bound(one) for one in ("/usr", *_libraries(root), *outside)),
+        *(_bind_mount(path) for path in ("/usr", *_libraries(root), *outside)),
     ]
     (folder / "config.json").write_bytes(msgspec.json.encode(_specification(command, environment, stack, mounts)))
 
@@ -176,7 +176,7 @@ def _libraries(root: Path) -> Iterator[str]:
             yield str(path)
 
 
-def _bound(folder: str) -> dict[str, Any]:
+def _bind_mount(folder: str) -> dict[str, Any]:
     return {"destination": folder, "type": "bind", "source": folder, "options": ["rbind", "ro"]}
 
 

@@ -20,7 +20,7 @@ SENTRY_BYTES: Final = 128 << 20
 
 _OWN_NAMESPACES: Final = frozenset({"user", "net", "mnt", "ipc", "uts"})
 _CAPABILITIES: Final = 1 << 18 | 1 << 19 | 1 << 21
-"""CAP_SYS_CHROOT, CAP_SYS_PTRACE and CAP_SYS_ADMIN: the most that it may have, and only in a user namespace of its own,
+"""CAP_SYS_CHROOT, CAP_SYS_PTRACE and CAP_SYS_ADMIN: the most that it may have, and only in its own user namespace,
 where its own filter of system calls leaves them little to act on."""
 
 _FILE_SYSTEMS: Final = ("tmpfs", "proc")
@@ -34,7 +34,7 @@ class Sentry:
 
     Attributes:
         pid: On the worker's machine; uid: there too.
-        capabilities: In a user namespace of its own.
+        capabilities: In its own user namespace.
     """
 
     pid: int
@@ -47,7 +47,7 @@ class Sentry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
+class SentryFacts:
     """What is known of a run at level `gvisor`.
 
     Attributes:
@@ -62,7 +62,7 @@ class Behind:
 
 
 def folder_of(pid_file: Path, runsc: int) -> int:
-    """A descriptor of the folder in /proc of the sentry whose pid stands in this file.
+    """Open the folder in /proc of the sentry whose pid the file contains.
 
     Raises:
         OSError: it is gone, or does not descend from this runsc.
@@ -97,7 +97,7 @@ def own_bytes(folder: int) -> int:
         raise ProcessLookupError("the sentry has ended") from None
 
 
-class Under:
+class SentryView:
     """One run's view of the sentry that it is under alone.
 
     Args:
@@ -118,7 +118,7 @@ class Under:
             return 0
 
 
-def attest(folder: int, executable: str) -> Behind:
+def attest(folder: int, executable: str) -> SentryFacts:
     """Read the sentry, and compare.
 
     Args:
@@ -129,12 +129,12 @@ def attest(folder: int, executable: str) -> Behind:
         Differs: no run may go in it.
     """
     try:
-        return Behind(sentry=_seen(folder, executable))
+        return SentryFacts(sentry=_read_sentry(folder, executable))
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise Differs(f"the sentry cannot be looked at: {type(error).__name__}: {error}") from error
 
 
-def _seen(folder: int, executable: str) -> Sentry:
+def _read_sentry(folder: int, executable: str) -> Sentry:
     status = status_of(folder)
     for name, wanted in (("NoNewPrivs", "1"), ("Seccomp", "2")):
         if status[name].strip() != wanted:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from workers.sandbox.levels.cgroups import Cgroup, told
+from workers.sandbox.levels.cgroups import Cgroup, bounds_to_json
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.process.lockdown import OUT_OF_MEMORY_SCORE, open_files
 from workers.sandbox.process.messages import Fork
@@ -45,7 +45,7 @@ class Differs(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ChildFacts:
     """What was read of one child, as it is stored with the run."""
 
     uid: int
@@ -58,7 +58,7 @@ class Seen:
     cgroup: dict[str, float | None] | None = None
 
 
-def attest(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None = None) -> Seen:
+def attest(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None = None) -> ChildFacts:
     """Read the child, and compare.
 
     Args:
@@ -70,7 +70,7 @@ def attest(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | N
         Differs: it must be ended.
     """
     try:
-        return _seen(child, order, confinement, cgroup)
+        return _inspect_child(child, order, confinement, cgroup)
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise Differs(f"it cannot be looked at: {type(error).__name__}: {error}") from error
 
@@ -96,7 +96,7 @@ def _uid_of(status: Mapping[str, str], wanted: int | None) -> int:
     return int(uids.pop())
 
 
-def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None) -> Seen:
+def _inspect_child(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None) -> ChildFacts:
     apart = confinement.level == "namespace"
     folder = _program_of(child) if apart else os.dup(child)
     try:
@@ -104,13 +104,13 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
         status["SigIgn"] = f"{int(status['SigIgn'], 16) & ~_LIBRARY_SIGNALS:016x}"
         _same({name: status[name] for name in _PRESCRIBED}, _PRESCRIBED)
         uid = _uid_of(status, order.uid or confinement.uid)
-        listed = sorted(_listed(folder, "fd"), key=int)
+        listed = sorted(_list_folder(folder, "fd"), key=int)
         if listed != ["0", "1", "2", "3", "4", "5"]:
             raise Differs(f"it holds the descriptors {listed}")
         _limits(folder, order, apart=apart)
         _same({"oom_score_adj": text_of(folder, "oom_score_adj")}, {"oom_score_adj": str(OUT_OF_MEMORY_SCORE)})
         _alone(folder, status, order, apart=apart)
-        return Seen(
+        return ChildFacts(
             uid=uid,
             capabilities=status["CapEff"],
             no_new_privs=True,
@@ -118,21 +118,21 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
             namespaces=_own_namespaces(folder, status, apart=apart),
             descriptors=len(listed),
             private_tmp=apart and _private_tmp(folder, order),
-            cgroup=_bounded(folder, cgroup) if confinement.cgroups else None,
+            cgroup=_check_cgroup_bounds(folder, cgroup) if confinement.cgroups else None,
         )
     finally:
         os.close(folder)
 
 
 def _program_of(relay: int) -> int:
-    """The folder of pid 1 of the run's namespace, beside its relay's."""
-    (task,) = _listed(relay, "task")
+    """Open the folder of pid 1 of the run's namespace, given that of its relay."""
+    (task,) = _list_folder(relay, "task")
     (inner,) = text_of(relay, f"task/{task}/children").split()
     return os.open(f"../{int(inner)}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=relay)
 
 
 def _alone(folder: int, status: Mapping[str, str], order: Fork, *, apart: bool) -> None:
-    """It leads a session of its own, and stands where nothing of ours lies."""
+    """Raise unless the child leads its own session and its working folder is the prescribed one."""
     group, session = text_of(folder, "stat").rpartition(")")[2].split()[2:4]
     if {group, session} != {status["Pid"].strip()}:
         raise Differs(f"its process group is {group}, its session {session}")
@@ -164,7 +164,7 @@ def _private_tmp(folder: int, order: Fork) -> bool:
     return True
 
 
-def _bounded(folder: int, cgroup: Cgroup | None) -> dict[str, float | None]:
+def _check_cgroup_bounds(folder: int, cgroup: Cgroup | None) -> dict[str, float | None]:
     if cgroup is None:
         raise Differs("it has no cgroup")
     listed = text_of(folder, "cgroup")
@@ -173,7 +173,7 @@ def _bounded(folder: int, cgroup: Cgroup | None) -> dict[str, float | None]:
     bounds = cgroup.bounds()
     if bounds != cgroup.asked:
         raise Differs(f"its cgroup holds it to {bounds}, not to {cgroup.asked}")
-    return told(bounds)
+    return bounds_to_json(bounds)
 
 
 def _limits(folder: int, order: Fork, *, apart: bool) -> None:
@@ -210,7 +210,7 @@ def _same(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
             raise Differs(f"its {name} is {found[name].strip()}, not {value}")
 
 
-def _listed(folder: int, name: str) -> list[str]:
+def _list_folder(folder: int, name: str) -> list[str]:
     opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:
         return os.listdir(opened)  # noqa: PTH208 of a descriptor
@@ -219,7 +219,7 @@ def _listed(folder: int, name: str) -> list[str]:
 
 
 def text_of(folder: int, name: str) -> str:
-    """A file of that folder, whole."""
+    """Read a whole file of that folder."""
     opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         pieces: list[bytes] = []

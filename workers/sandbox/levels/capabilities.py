@@ -15,7 +15,7 @@ from typing import Final, Literal
 from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
 from workers.sandbox.gvisor import runsc
 from workers.sandbox.levels import cgroups
-from workers.sandbox.levels.names import SANDBOX_UID, SLOT_UIDS, Confinement, unprivileged
+from workers.sandbox.levels.names import SANDBOX_UID, SLOT_UIDS, Confinement, choose_program_uid
 from workers.sandbox.process import landlock, namespaces, private_root, seccomp
 
 Asked = IsolationLevel | Literal["auto"]
@@ -67,13 +67,13 @@ def choice(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = False) ->
     for level in _TRIED[least] if asked == "auto" else (asked,):
         lacks = lacking(level, uid)
         if not lacks:
-            return Choice(confinement=_made(level, uid), missed=tuple(missed))
+            return Choice(confinement=_build_confinement(level, uid), missed=tuple(missed))
         missed.append(f"isolation {level} cannot be given here: {'; '.join(lacks)}")
     raise CannotConfine(missed[-1])
 
 
 def lacking(level: IsolationLevel, uid: int = SANDBOX_UID) -> tuple[str, ...]:
-    """What this machine lacks for a level, each with what would change it; empty: nothing."""
+    """List what this machine lacks for a level, each with what would change it; empty if it lacks nothing."""
     if level == "gvisor":
         return tuple(_lacks_second_kernel())
     if level == "none":
@@ -102,13 +102,13 @@ def table(uid: int = SANDBOX_UID) -> Iterator[tuple[IsolationLevel, tuple[str, .
         yield level, lacking(level, uid)
 
 
-def _made(level: IsolationLevel, uid: int) -> Confinement:
+def _build_confinement(level: IsolationLevel, uid: int) -> Confinement:
     root = os.geteuid() == 0
     apart = level in ("namespace", "gvisor")
     without = cgroups.lacking() if level == "namespace" else f"level {level} has none"
     return Confinement(
         level=level,
-        uid=unprivileged(uid),
+        uid=choose_program_uid(uid),
         private_root=apart or (level == "process" and bool(landlock.hidden(uid)) and private_root.refusal() is None),
         uids=SLOT_UIDS if level == "gvisor" or (apart and root) else 0,
         cgroups=without is None,
@@ -116,7 +116,7 @@ def _made(level: IsolationLevel, uid: int) -> Confinement:
     )
 
 
-def _covered() -> Iterator[str]:
+def _describe_covered_folders() -> Iterator[str]:
     covered = [folder for folder in landlock.python_paths() if folder.startswith("/tmp/")]  # noqa: S108 theirs
     if covered:
         yield f"{covered[0]} lies in /tmp, which gvisor replaces for each run (move it elsewhere)"
@@ -127,7 +127,7 @@ def _lacks_second_kernel() -> Iterator[str]:
         yield f"{sys.platform} has no runsc (run the worker in a virtual machine with Linux)"
         return
     yield from _lacks_filter()
-    yield from _covered()
+    yield from _describe_covered_folders()
     if (refusal := runsc.refusal()) is not None:
         yield refusal
 
@@ -144,6 +144,6 @@ def _lacks_calls_and_files() -> Iterator[str]:
 
 def _lacks_filter() -> Iterator[str]:
     try:
-        seccomp.compiled()
+        seccomp.compile_filter()
     except OSError as error:
         yield f"{error.strerror} (apt-get install libseccomp2)"

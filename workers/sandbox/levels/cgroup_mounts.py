@@ -23,7 +23,7 @@ _OWN: Final = Path("/proc/self/cgroup")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _HOW_OLD: Final = "run the worker where /sys/fs/cgroup can be written, as root or with a part handed over to it"
 _HOW_NEW: Final = (
-    "give the worker a cgroup of its own: Delegate=yes in its systemd unit, or"
+    "give the worker its own cgroup: Delegate=yes in its systemd unit, or"
     " `systemd-run --user --scope -p Delegate=yes backprobe worker`"
 )
 
@@ -49,10 +49,10 @@ def find() -> Place:
     """
     mounts = {controller: where for where, controllers in _mounts() for controller in controllers}
     own = _own()
-    unified = _inside(mounts.get("cgroup2"), own.get(""))
+    unified = _find_group_folder(mounts.get("cgroup2"), own.get(""))
     if unified is not None and all(name in _words(unified[0] / "cgroup.controllers") for name in NEEDED):
         return _new(*unified)
-    places = {name: _inside(mounts.get(name), own.get(name)) for name in (*NEEDED, "cpu", "cpuacct")}
+    places = {name: _find_group_folder(mounts.get(name), own.get(name)) for name in (*NEEDED, "cpu", "cpuacct")}
     there = {name: place for name, place in places.items() if place is not None}
     if missing := [name for name in NEEDED if name not in there]:
         raise NoCgroup(f"no cgroup with {' and '.join(missing)} is mounted here ({_HOW_NEW})")
@@ -68,7 +68,7 @@ def find() -> Place:
 
 def _new(folder: Path, name: str) -> Place:
     """Version 2, with its limits switched on for the groups below."""
-    wanted = [one for one in (*NEEDED, "cpu") if one in _words(folder / "cgroup.controllers")]
+    wanted = [controller for controller in (*NEEDED, "cpu") if controller in _words(folder / "cgroup.controllers")]
     if not os.access(folder, os.W_OK) or not os.access(folder / "cgroup.subtree_control", os.W_OK):
         raise NoCgroup(f"{folder} cannot be written ({_HOW_NEW})")
     if not set(wanted) <= set(_words(folder / "cgroup.subtree_control")):
@@ -81,7 +81,7 @@ def _new(folder: Path, name: str) -> Place:
 
 def _switch_on(folder: Path, wanted: list[str]) -> None:
     """Only a group that holds no process can: this one moves down, and back if another process stays behind."""
-    words = " ".join(f"+{one}" for one in wanted)
+    words = " ".join(f"+{controller}" for controller in wanted)
     with contextlib.suppress(OSError):
         (folder / "cgroup.subtree_control").write_text(words, encoding="ascii")
         return  # the root group may hold processes
@@ -96,21 +96,21 @@ def _switch_on(folder: Path, wanted: list[str]) -> None:
         raise
 
 
-def below(place: Place, name: str) -> Place:
-    """A group of ours in each hierarchy, its controllers switched on; what dead workers left is taken away."""
+def make_group(place: Place, name: str) -> Place:
+    """Make a group in each hierarchy with its controllers switched on; remove what dead workers left."""
     try:
         for folder in set(place.folders.values()):
             _sweep(folder)
             (folder / name).mkdir(mode=0o755)
             if place.version == 2:
-                words = " ".join(f"+{one}" for one in place.folders)
+                words = " ".join(f"+{controller}" for controller in place.folders)
                 (folder / name / "cgroup.subtree_control").write_text(words, encoding="ascii")
     except OSError as error:
         raise NoCgroup(f"no cgroup can be made: {error.strerror}: {error.filename} ({_HOW_OLD})") from None
     return Place(
         version=place.version,
-        folders={one: folder / name for one, folder in place.folders.items()},
-        names={one: f"{above.rstrip('/')}/{name}" for one, above in place.names.items()},
+        folders={controller: folder / name for controller, folder in place.folders.items()},
+        names={controller: f"{above.rstrip('/')}/{name}" for controller, above in place.names.items()},
     )
 
 
@@ -130,7 +130,7 @@ def remove(place: Place) -> None:
 
 def _remove_folder(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        for run in [one for one in folder.iterdir() if one.is_dir()]:
+        for run in [path for path in folder.iterdir() if path.is_dir()]:
             run.rmdir()
         folder.rmdir()
 
@@ -143,7 +143,7 @@ def own_folders(hierarchy: str) -> list[Path]:
     """
     try:
         mounts = {controller: where for where, controllers in _mounts() for controller in controllers}
-        found = _inside(mounts.get(hierarchy), _own().get("" if hierarchy == "cgroup2" else hierarchy))
+        found = _find_group_folder(mounts.get(hierarchy), _own().get("" if hierarchy == "cgroup2" else hierarchy))
     except OSError:
         return []
     if found is None:
@@ -162,7 +162,7 @@ def _mounts() -> Iterator[tuple[tuple[str, str], list[str]]]:
 
 
 def _own() -> dict[str, str]:
-    """The path of this process's group by controller; that of version 2 by the empty name."""
+    """Return the path of this process's group by controller; that of version 2 has the empty name."""
     found: dict[str, str] = {}
     for line in _OWN.read_text("utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -170,8 +170,8 @@ def _own() -> dict[str, str]:
     return found
 
 
-def _inside(mount: tuple[str, str] | None, own: str | None) -> tuple[Path, str] | None:
-    """The folder of a group of this name in a mounted hierarchy; None: it is not mounted, or does not show it."""
+def _find_group_folder(mount: tuple[str, str] | None, own: str | None) -> tuple[Path, str] | None:
+    """Find the folder of a group in a mounted hierarchy; None if that is not mounted or does not show the group."""
     if mount is None or own is None:
         return None
     root, place = mount

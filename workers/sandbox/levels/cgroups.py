@@ -108,7 +108,7 @@ class Cgroup:
             (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
     def holds(self, listed: str) -> bool:
-        """The text of a process's `/proc/PID/cgroup` says that it is in this group, in every hierarchy of it."""
+        """Return whether a process, by the text of its `/proc/PID/cgroup`, is in this group in every hierarchy."""
         found: dict[str, str] = {}
         for line in listed.splitlines():
             _, controllers, path = line.split(":", 2)
@@ -143,8 +143,8 @@ class Cgroup:
             return self._counter("memory", "cpu.stat", "usage_usec") / 1e6
         return int(self._read("cpuacct", "cpuacct.usage")) / 1e9 if "cpuacct" in self._folders else None
 
-    def used(self) -> Used:
-        """What it has counted until now.
+    def read_usage(self) -> Used:
+        """Read what the group has counted until now.
 
         Raises:
             OSError: it is gone.
@@ -160,7 +160,7 @@ class Cgroup:
         )
 
     def processes(self) -> int:
-        """Processes in it now."""
+        """Count the processes that are in the group now."""
         return len(self._read("pids", "cgroup.procs").split())
 
     def kill(self) -> None:
@@ -211,18 +211,20 @@ class Cgroup:
 
 
 class Cgroups:
-    """The groups of one worker: a group of its own below the worker's, and below that one for each run.
+    """The groups of one worker: one group below the worker's, and below that one for each run.
 
     Raises:
         NoCgroup: none can be made here.
     """
 
     def __init__(self) -> None:
-        self.place: Final = cgroup_mounts.below(cgroup_mounts.find(), f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex[:8]}")
+        self.place: Final = cgroup_mounts.make_group(
+            cgroup_mounts.find(), f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        )
         self._dying: list[Cgroup] = []
 
     def make(self, name: str, *, memory_bytes: int, tasks: int, cores: int) -> Cgroup:
-        """A group for a run.
+        """Make a group for a run.
 
         Raises:
             OSError: it could not be made or limited.
@@ -258,6 +260,6 @@ def lacking() -> str | None:
     return None
 
 
-def told(bounds: Bounds) -> dict[str, float | None]:
+def bounds_to_json(bounds: Bounds) -> dict[str, float | None]:
     """As it is stored with a run."""
     return asdict(bounds)

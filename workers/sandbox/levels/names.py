@@ -5,7 +5,7 @@
 | `none` | limits, an own process group, an empty environment, never root | nothing; for code that is trusted |
 | `process` | Landlock, seccomp, NO_NEW_PRIVS besides | Linux 6.2, libseccomp, x86-64; no root |
 | `namespace` | namespaces, a private root and /tmp besides | user namespaces or root, and bubblewrap |
-| `gvisor` | a second kernel, with a root and seccomp of its own; no Landlock | `runsc`, libseccomp, x86-64 |
+| `gvisor` | a second kernel, with its own root and seccomp; no Landlock | `runsc`, libseccomp, x86-64 |
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Confinement:
         uid: Whom it becomes before it loads anything; None: it stays who the worker is, who is not root then.
         private_root: It sees a file system that holds nothing but the interpreter and the system's libraries.
         uids: How many uids, from the one after `uid` on, are given to runs in flight, one each; 0: all share one.
-        cgroups: Each child has a cgroup of its own; else `no_cgroups` says why not.
+        cgroups: Each child has its own cgroup; else `no_cgroups` says why not.
         memory_bytes: Where an executor holds it, what all its runs may have together; 0: it is on this machine.
     """
 
@@ -47,20 +47,20 @@ class Confinement:
     memory_bytes: int = 0
 
 
-def unprivileged(uid: int = SANDBOX_UID) -> int | None:
+def choose_program_uid(uid: int = SANDBOX_UID) -> int | None:
     """Whom the programs of this process become: `uid` under root, at every level; None: they stay who we are."""
     return uid if os.geteuid() == 0 else None
 
 
 def up_to(level: IsolationLevel) -> tuple[IsolationLevel, ...]:
-    """The levels that a child at this one satisfies."""
+    """List the levels that a child at this level satisfies."""
     return ISOLATION_LEVELS[: ISOLATION_LEVELS.index(level) + 1]
 
 
 def as_arguments(
     confinement: Confinement, calls: int | None, more_calls: int | None = None, *, further: bool = True
 ) -> list[str]:
-    """What a zygote's command line says of it.
+    """Return the part of a zygote's command line that states the confinement.
 
     Args:
         calls: The descriptor with the compiled filter of system calls; more_calls: of runs with several processes.
@@ -79,7 +79,7 @@ def as_arguments(
 
 
 def from_arguments(words: list[str]) -> argparse.Namespace:
-    """A zygote's command line: `control`, `level`, `uid`, `calls`, `more_calls`, `further`."""
+    """Parse a zygote's command line: `control`, `level`, `uid`, `calls`, `more_calls`, `further`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("control", type=int)
     parser.add_argument("--level", choices=ISOLATION_LEVELS, default="none")

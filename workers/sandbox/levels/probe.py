@@ -58,7 +58,7 @@ def prove(supervisor: Supervisor, families: Sequence[str] = tuple(FAMILIES)) -> 
         breaches = [*_good(supervisor)]
         for family in families:
             outcome = supervisor.run(
-                Job(files={"canary.py": field.filled(FAMILIES[family])}, entry="canary.py", limits=LIMITS)
+                Job(files={"canary.py": field.fill_targets(FAMILIES[family])}, entry="canary.py", limits=LIMITS)
             )
             breaches += [f"{family}: {what}" for what in field.breaches(family, outcome)]
         breaches += _good(supervisor)
@@ -93,9 +93,11 @@ class _Field:
         self._port = self._sockets[0].getsockname()[1]
         self._sockets[1].bind(("127.0.0.1", self._port))
         self._sockets[0].listen()
-        for one in self._sockets:
-            one.settimeout(0.2)
-        self._threads = [threading.Thread(target=self._listen, args=(one,), daemon=True) for one in self._sockets]
+        for listener in self._sockets:
+            listener.settimeout(0.2)
+        self._threads = [
+            threading.Thread(target=self._listen, args=(listener,), daemon=True) for listener in self._sockets
+        ]
         for thread in self._threads:
             thread.start()
         self._victim = self._new_victim()
@@ -105,13 +107,13 @@ class _Field:
         self._over.set()
         for thread in self._threads:
             thread.join()
-        for one in self._sockets:
-            one.close()
+        for listener in self._sockets:
+            listener.close()
         self._end_victim()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def filled(self, source: str) -> str:
-        """A canary with what it goes for."""
+    def fill_targets(self, source: str) -> str:
+        """Fill in the targets of a canary: the file, the folder, the port and the processes that it attacks."""
         words = {
             "FILE": repr(str(self._file)),
             "FOLDER": repr(str(self._folder)),
@@ -124,7 +126,7 @@ class _Field:
         return source
 
     def breaches(self, family: str, outcome: Outcome) -> Iterator[str]:
-        """What a canary achieved; the field is as before afterwards."""
+        """Yield what a canary achieved, and restore the field."""
         if outcome.status == "lost":
             yield f"the sandbox broke: {outcome.facts.broken}"
         if MARK.encode() in outcome.facts.stdout + outcome.facts.stderr:
@@ -162,12 +164,12 @@ class _Field:
             extra_groups=groups,
         )
 
-    def _listen(self, one: socket.socket) -> None:
-        stream = one.type == socket.SOCK_STREAM
+    def _listen(self, listener: socket.socket) -> None:
+        stream = listener.type == socket.SOCK_STREAM
         while not self._over.is_set():
             with contextlib.suppress(TimeoutError):
                 if stream:
-                    one.accept()[0].close()
+                    listener.accept()[0].close()
                 else:
-                    one.recv(16)
+                    listener.recv(16)
                 self._reached.append("TCP" if stream else "UDP")

@@ -74,7 +74,7 @@ def run(program: Program) -> int:
         entry="service",
         every=program.every,
         histograms=program.histograms,
-        check=program.check,
+        check="full" if program.check else "off",
         seed=program.seed,
         caps=caps,
     )
@@ -98,10 +98,10 @@ def _locked(around: Surroundings) -> bool:
         lock(around)
         if around.order.ahead:
             rehearse()
-    except Exception as error:  # noqa: BLE001 - a failed step of any kind: the supervisor is told
+    except Exception as error:  # noqa: BLE001 - a failed step of any kind: it is reported to the supervisor
         _write(SYNC, f"{type(error).__name__}: {error}"[:1000].encode("utf-8", "backslashreplace"))
         return False
-    _write(SYNC, b"%s %.6f" % (LOCKED, max(0.0, time.process_time() - began)))  # its clock begins anew in a namespace
+    _write(SYNC, b"%s %.6f" % (LOCKED, max(0.0, time.process_time() - began)))  # its clock begins again in a namespace
     return True
 
 
@@ -116,7 +116,7 @@ def _program() -> Program:
 
 
 def _record_sink() -> Callable[[bytes], None]:
-    """Writes frames to the record pipe; stops for good, in silence, when that is closed."""
+    """Return a function that writes frames to the record pipe. Once the pipe is closed it writes nothing more."""
     broken = False
 
     def sink(frames: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Room for the copies of its own process by which a run checks its gradients."""
+"""Room for the copies of its process by which a run checks its gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WITH_GHOST: Final = 2
 
 
 def with_ghosts(job: Job, confinement: Confinement) -> Job:
-    """A job whose gradients are checked may have a copy of its process beside it, where the sandbox can hold several.
+    """Let a job whose gradients are checked have a copy of its process, where the sandbox can hold several.
 
     Elsewhere no copy can be started, and the rows of the check say so.
     """

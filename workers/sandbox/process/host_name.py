@@ -1,4 +1,4 @@
-"""At level `process`, where a run has no host name of its own, the name of the machine is not shown to it.
+"""At level `process`, where runs share the host name of the machine, its name is not shown to them.
 
 The filter of system calls refuses `uname`, whose answer holds the name. What Python asks of it is answered here.
 """

@@ -60,15 +60,17 @@ def python_paths() -> tuple[str, ...]:
         path = Path(entry)
         if path.is_dir() and path.resolve() != home and path.name in ("site-packages", "dist-packages"):
             found.add(entry)
-    every = {str(Path(one).resolve()) for one in found} | found
+    every = {str(Path(path).resolve()) for path in found} | found
     return tuple(sorted(path for path in every if Path(path).exists()))
 
 
 def hidden(uid: int) -> tuple[str, ...]:
-    """The folders that keep this uid from the interpreter, the highest of each path; none where we are not root."""
+    """List the folders that keep this uid from the interpreter, the highest of each path; empty unless we are root."""
     if os.geteuid() != 0:
         return ()
-    return tuple(dict.fromkeys(closed for folder in python_paths() if (closed := _closed(Path(folder), uid))))
+    return tuple(
+        dict.fromkeys(closed for folder in python_paths() if (closed := _find_closed_folder(Path(folder), uid)))
+    )
 
 
 def unreadable(uid: int) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ def unreadable(uid: int) -> tuple[str, ...]:
     return tuple(str(path) for path in paths if not _is_open(path, folder if path.is_dir() else file, uid))
 
 
-def _closed(folder: Path, uid: int) -> str | None:
+def _find_closed_folder(folder: Path, uid: int) -> str | None:
     """Return the highest folder on the way to this one that the uid cannot pass."""
     for part in reversed(folder.parents):
         if not part.exists():
@@ -96,7 +98,7 @@ def _is_open(folder: Path, wanted: int, uid: int) -> bool:
 
 
 def seen_by(uid: int) -> None:
-    """This process, root and about to become `uid`, sees the interpreter even where it lies in a closed folder.
+    """Show the interpreter to this process, root and about to become `uid`, even if it lies in a closed folder.
 
     Raises:
         OSError: it may not mount.
@@ -107,14 +109,14 @@ def seen_by(uid: int) -> None:
 
 def system_folders() -> tuple[str, ...]:
     """Of the system, what is there."""
-    return tuple(one for one in _SYSTEM if Path(one).exists())
+    return tuple(path for path in _SYSTEM if Path(path).exists())
 
 
 def not_below(folders: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
     """Those that lie below none of the known ones, nor below one that was told before."""
     told = list(known)
     for folder in folders:
-        if not any(folder.startswith(f"{one}/") for one in told):
+        if not any(folder.startswith(f"{parent}/") for parent in told):
             told.append(folder)
             yield folder
 
@@ -133,7 +135,7 @@ def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bo
 
     Args:
         apart: Its network namespace is its own: all of its folder in /proc may be read.
-        sockets: It may make them, and use TCP: a network namespace of its own is what holds it.
+        sockets: It may make them, and use TCP: a separate network namespace restricts it instead.
 
     Raises:
         OSError: the kernel is too old for it, or refused.

@@ -1,9 +1,9 @@
 """What a child does to itself before any user code: the steps of its level, in this order; one that raises ends it.
 
 At `none` nothing of the service is inherited, resources are limited, and the process group can be ended; that holds no
-one who attacks. `process` adds NO_NEW_PRIVS, Landlock and seccomp. `namespace` begins with namespaces of its own, in
-which the program is pid 1, and a private /tmp. `gvisor` has a kernel of its own around all runs of its warm process,
-which has no Landlock: a root of its own and a uid of its own stand in for it there.
+one who attacks. `process` adds NO_NEW_PRIVS, Landlock and seccomp. `namespace` begins with its own namespaces, in
+which the program is pid 1, and a private /tmp. `gvisor` has its own kernel around all runs of its warm process,
+which has no Landlock: its own root and its own uid stand in for it there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MORE_TASKS: Final = 512
 """RLIMIT_NPROC counts the tasks of a uid, not of a run: this is a backstop for the host, not the limit `processes`."""
 
 _MORE_THREADS: Final = 32
-"""In a user namespace of its own a run's tasks are counted alone: those of torch, and so many of the program's."""
+"""In its own user namespace a run's tasks are counted alone: those of torch, and so many of the program's."""
 
 _NO_DISK_BYTES: Final = 0
 """Nothing can be written at level `process`: no folder is limited there without a mount namespace. Files of the run are
@@ -106,13 +106,13 @@ def first_to_end(around: Surroundings) -> None:
 
 
 def own_session(_: Surroundings) -> None:
-    """A session and process group of its own, to be ended as one; orphans of the run come back to it."""
+    """Lead a new session and process group, to be ended as one; orphans of the run come back to it."""
     os.setsid()
     orphans.adopt_orphans()
 
 
 def python_signals(_: Surroundings) -> None:
-    """The dispositions that `python script.py` starts with, and nothing blocked."""
+    """Set the signal dispositions that `python script.py` starts with, and block nothing."""
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
@@ -123,7 +123,7 @@ def python_signals(_: Surroundings) -> None:
 
 
 def own_folder(around: Surroundings) -> None:
-    """The private folder is the working directory."""
+    """Make the private folder the working directory."""
     os.chdir(around.folder)
     os.umask(0o077)
 
@@ -138,7 +138,7 @@ def own_namespaces(around: Surroundings) -> None:
 
 
 def own_mounts(around: Surroundings) -> None:
-    """A private /tmp of the size asked for, /proc of the own pid namespace, a loopback device."""
+    """Mount a private /tmp of the size asked for and /proc of this pid namespace; set the loopback device up."""
     namespaces.fresh_mounts(around.order.file_bytes, landlock.not_below(around.folders))
     namespaces.loopback_up()
     socket.sethostname("localhost")  # of this run alone: gloo looks its own name up
@@ -208,7 +208,7 @@ def few_files(around: Surroundings) -> None:
 
 
 def bare_environment(around: Surroundings) -> None:
-    """Nothing of ours is in the environment.
+    """Replace the environment by a fixed one, without any variable of the worker.
 
     The first optimizer of a process that is not fully warm imports what makes torch's cache folder, and fails where it
     cannot: so that is one that exists.
@@ -229,8 +229,8 @@ def bare_environment(around: Surroundings) -> None:
 
 
 def few_calls(around: Surroundings) -> None:
-    """The filter of system calls; last, because the steps above need calls that it refuses."""
-    seccomp.load(seccomp.pinned(around.calls, os.getpid()))
+    """Load the filter of system calls. It comes last because the steps above need calls that it refuses."""
+    seccomp.load(seccomp.pin_pid(around.calls, os.getpid()))
 
 
 Step = Callable[[Surroundings], None]

@@ -30,8 +30,8 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
         processes: How many it may have at one time.
         uid: Whom it becomes, of those that runs in flight share out; 0: it stays who the zygote is.
         placed: It says when it has a user namespace, and waits there until it was put into its cgroup and got its uid.
-        laid_out: Its files are written into a folder of its own before it is locked down, and it may not write there.
-        ahead: Nobody waits for it yet: it has time to run something of ours before it says that it is locked.
+        laid_out: Its files are written into its own folder before it is locked down, and it may not write there.
+        ahead: Nobody waits for it yet: it has time to run some of Backprobe's code before it says that it is locked.
     """
 
     serial: int
@@ -79,7 +79,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     serial: int
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+class ChildEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     """A child was reaped, and its process group and orphans are gone.
 
     Attributes:
@@ -95,7 +95,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     rss_bytes: int
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+class ForkRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     """The zygote is no longer fit to fork; replace it."""
 
     serial: int
@@ -103,7 +103,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 
 
 Order = Fork | Kill
-Report = Ready | Unready | Started | Ended | Refused
+Report = Ready | Unready | Started | ChildEnded | ForkRefused
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _ORDERS: Final = msgspec.msgpack.Decoder(Order)
@@ -121,13 +121,13 @@ def send(control: socket.socket, message: Order | Report, descriptors: Sequence[
 
 
 def receive_order(control: socket.socket) -> tuple[Order | None, list[int]]:
-    """The next order and its descriptors; None: the supervisor has gone."""
+    """Receive the next order and its descriptors; None: the supervisor has gone."""
     body, descriptors = _receive(control)
     return (_ORDERS.decode(body) if body else None), descriptors
 
 
 def receive_report(control: socket.socket) -> tuple[Report | None, list[int]]:
-    """The next report and its descriptors; None: the zygote has gone, or sends what is no report."""
+    """Receive the next report and its descriptors; None: the zygote has gone, or sends what is no report."""
     try:
         body, descriptors = _receive(control)
     except ConnectionError:

@@ -1,4 +1,4 @@
-"""What a child at level `namespace` does first: namespaces of its own, an empty /tmp, no capability.
+"""What a child at level `namespace` does first: its own namespaces, an empty /tmp, no capability.
 
 1. Needs one thread, and either an unprivileged user namespace or root; both go the same way here, because the zygote
    is never root by then.
@@ -75,7 +75,7 @@ def enter(zygote: int, slot_uid: int = 0, place: Callable[[], None] | None = Non
 
 
 def fresh_mounts(disk_bytes: int, shown: Iterable[str] = ()) -> None:
-    """A private /tmp and /dev/shm on one tmpfs of this size, /proc of this pid namespace, no list of PCI devices.
+    """Mount a private /tmp and /dev/shm on one tmpfs of this size, and /proc; hide the list of PCI devices.
 
     Args:
         shown: What Python needs. The part of it that lies in /tmp or /dev/shm is mounted there again.
@@ -103,7 +103,7 @@ def fresh_mounts(disk_bytes: int, shown: Iterable[str] = ()) -> None:
 def uncovered_proc() -> None:
     """As root in a private root: mount /proc once more, without bubblewrap's covers over parts that root could write.
 
-    The kernel lets a user namespace mount a /proc of its own only where one is fully visible; who is no root can write
+    The kernel lets a user namespace mount its own /proc only where one is fully visible; who is no root can write
     none of those parts anyway.
 
     Raises:
@@ -160,11 +160,11 @@ def _make_read_only(top: str) -> None:
     attributes = struct.pack("4Q", _MOUNT_ATTR_RDONLY, 0, 0, 0)
     result = _LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, top.encode(), _AT_RECURSIVE, attributes, len(attributes))
     if result < 0 and ctypes.get_errno() != errno.ENOSYS:
-        _checked(result, f"mount {top} read-only")
+        _check_result(result, f"mount {top} read-only")
 
 
 def may_mount() -> bool:
-    """This process has CAP_SYS_ADMIN."""
+    """Return whether this process has CAP_SYS_ADMIN."""
     told = Path("/proc/self/status").read_text("ascii", "replace").partition("CapEff:")[2].split()
     return bool(told) and bool(int(told[0], 16) >> _CAP_SYS_ADMIN & 1)
 
@@ -188,9 +188,9 @@ def no_capabilities() -> None:
     for capability in range(64):
         if _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             break  # there are no more
-    _checked(_LIBC.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "ambient capabilities")
+    _check_result(_LIBC.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "ambient capabilities")
     header = struct.pack("II", _CAPABILITY_VERSION_3, 0)
-    _checked(_LIBC.capset(header, struct.pack("6I", *[0] * 6)), "capset")
+    _check_result(_LIBC.capset(header, struct.pack("6I", *[0] * 6)), "capset")
 
 
 def _relay(inner: int) -> NoReturn:
@@ -209,11 +209,11 @@ def _relay(inner: int) -> NoReturn:
 
 
 def _unshare(flags: int) -> None:
-    _checked(_LIBC.unshare(ctypes.c_int(flags)), "unshare")
+    _check_result(_LIBC.unshare(ctypes.c_int(flags)), "unshare")
 
 
 def next_child_is_first() -> None:
-    """The next process that is forked here is pid 1 of a new pid namespace. Of a real Linux, that can be said once.
+    """Make the next child of this process pid 1 of a new pid namespace; on a real Linux this works only once.
 
     Raises:
         OSError: the kernel refused.
@@ -228,7 +228,7 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str =
         OSError: the kernel refused.
     """
     words = (source.encode(), target.encode(), None if kind is None else kind.encode())
-    _checked(_LIBC.mount(*words, ctypes.c_ulong(flags), options.encode()), f"mount {target}")
+    _check_result(_LIBC.mount(*words, ctypes.c_ulong(flags), options.encode()), f"mount {target}")
 
 
 def unmount(target: str) -> None:
@@ -237,10 +237,10 @@ def unmount(target: str) -> None:
     Raises:
         OSError: nothing is mounted there.
     """
-    _checked(_LIBC.umount2(target.encode(), _DETACH), f"umount {target}")
+    _check_result(_LIBC.umount2(target.encode(), _DETACH), f"umount {target}")
 
 
-def _checked(result: int, what: str) -> None:
+def _check_result(result: int, what: str) -> None:
     if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, f"{what}: {os.strerror(error)}")

@@ -26,8 +26,8 @@ _USER_NAMESPACES: Final = (
 """Settings that keep bubblewrap from a user namespace: the value that refuses, and one that allows."""
 
 
-def wrapped(command: list[str]) -> list[str]:
-    """The command, run inside a private root.
+def wrap_command(command: list[str]) -> list[str]:
+    """Return the command that runs this command inside a private root.
 
     Raises:
         OSError: bubblewrap is not installed.
@@ -54,7 +54,7 @@ def refusal() -> str | None:
     """Why no private root can be had here, in bubblewrap's words; None: it can."""
     try:
         done = subprocess.run(
-            wrapped(["/usr/bin/true"]),
+            wrap_command(["/usr/bin/true"]),
             capture_output=True,
             timeout=20,
             check=False,
@@ -97,7 +97,7 @@ def _folders(folders: Iterable[str]) -> Iterable[str]:
     bound: list[str] = []
     for folder in landlock.not_below(folders, ("/usr",)):
         for parent in reversed(PurePosixPath(folder).parents[:-1]):
-            if str(parent) not in made and not any(str(parent).startswith(f"{one}/") for one in bound):
+            if str(parent) not in made and not any(str(parent).startswith(f"{mount}/") for mount in bound):
                 made.add(str(parent))
                 yield from ("--perms", "0755", "--dir", str(parent))
         bound.append(folder)

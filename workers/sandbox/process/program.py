@@ -13,7 +13,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         files: Path to text; entry: one of them, or a module among them; arguments: `sys.argv[1:]`.
         on_disk: The files lie in the working directory; else they are in memory only, and can be imported.
-        tier, every, histograms, check: As `backprobe.capture.Options` has them.
+        tier, every, histograms: As `backprobe.capture.Options` has them.
+        check: The gradients are checked in full; else not at all, for a copy of the process needs a second one.
         threads: Threads that torch may use.
         record_bytes, record_rows: What capture keeps itself within; what ends the run is a little above.
     """

@@ -58,7 +58,7 @@ class Scratch:
         return f"{self.path}/{serial}"
 
     def remove_empty(self, serial: int) -> bool:
-        """Remove a child's folder if that takes one call; False: it needs `sweep`, in a process of its own."""
+        """Remove a child's folder if that takes one call; False: it needs `sweep`, in its own process."""
         try:
             os.rmdir(str(serial), dir_fd=self.root)
         except FileNotFoundError:

@@ -9,14 +9,14 @@
    of byte ranges the kernel keeps any number, counted by no limit) are for runs with a private folder only.
 5. A run that may have several processes gets fork, signals and sockets besides, still no exec. It has namespaces of its
    own: its signals end at its pid namespace, its sockets at its `lo`, its paths at its private root.
-6. What no limit of a run counts is refused: a thread with descriptors of its own, which are limited by table; pages of
+6. What no limit of a run counts is refused: a thread with its own descriptors, which are limited by table; pages of
    the machine's store of huge ones; filters, whose room all programs of the machine share; and pipes that hand over
    each write by itself, for which the supervisor would pay with a read each. Shared anonymous pages stay in memory when
    all but one of them are unmapped, so that no limit on address space counts them: they need a cgroup.
 7. What tells of other processes and of the machine is refused: CPU clocks of other processes, process groups and
    sessions of others, the host's name, and pages that the kernel merges with equal ones of other runs.
 8. No file is flushed to a disk: the host's files, which a run can open to read, are on disks that others wait for. The
-   program is told that it was done, which is true of its private folder: that is memory.
+   program reads that it was done, which is true of its private folder: that is memory.
 9. A program cannot send itself SIGKILL: when a run dies of one, something outside of it sent the signal.
 
 The list was made for x86-64; another machine needs its own, and its own run of the hostile suite.
@@ -98,7 +98,7 @@ _PROTOCOLS: Final = (0, 6, 17)
 """The family's own, TCP, UDP: for another the kernel would load a module that nothing else here needs."""
 
 _OWN_PID: Final = 0x5A17C0DE
-"""Stands in the program where the child's pid belongs: `pinned` puts it there."""
+"""Takes the place of the child's pid in the program, until `pin_pid` writes the pid there."""
 
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 
@@ -110,8 +110,8 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def compiled(*, several: bool = False, folder: bool = False, has_cgroup: bool = False) -> bytes:
-    """The filter as BPF, without a pid yet.
+def compile_filter(*, several: bool = False, folder: bool = False, has_cgroup: bool = False) -> bytes:
+    """Compile the filter as BPF, without a pid yet.
 
     Args:
         folder: Of runs that have a private folder, and a host name of their own.
@@ -139,8 +139,8 @@ def compiled(*, several: bool = False, folder: bool = False, has_cgroup: bool = 
         return file.read()
 
 
-def pinned(program: bytes, pid: int) -> bytes:
-    """The filter for the child of this pid, as the child itself sees the pid."""
+def pin_pid(program: bytes, pid: int) -> bytes:
+    """Put a child's pid into the filter, as the child itself sees the pid."""
     out = bytearray(program)
     for at in range(0, len(program), 8):  # struct sock_filter: u16 code, u8 jt, u8 jf, u32 k
         if struct.unpack_from("<I", program, at + 4)[0] == _OWN_PID:

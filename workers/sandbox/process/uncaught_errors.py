@@ -1,6 +1,6 @@
 """What a process beside the child did not catch, as one line of the log: the worker's stderr is theirs too.
 
-`store.telemetry.logs` does the same for processes of ours that may import it; here it is the standard library's
+`store.telemetry.logs` does the same for processes that may import it; here it is the standard library's
 alone. No hook is set for it: a forked child would have it too, and a program is to find `sys.excepthook` as Python made
 it.
 """
@@ -32,7 +32,9 @@ def in_one_line(name: str) -> Generator[None]:
             "event": "an exception was not caught",
             "error": type(error).__name__,
             "text": str(error)[:1000],
-            "trace": [f"{one.filename}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)],
+            "trace": [
+                f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
+            ],
         }
         os.write(2, json.dumps(line).encode() + b"\n")
         raise SystemExit(1) from None

@@ -14,7 +14,7 @@ def memory() -> tuple[int, int]:
 
 
 def forget_finalizers() -> None:
-    """What was registered until now needs no undoing at a child's end: the process is over.
+    """Drop the registered finalizers. A child's process is over when they would run, so nothing needs to be undone.
 
     torch registers one for each of its 180 operator libraries; they took 20 ms of a child that lives for 20, and merely
     to look at each of them at its end copied a page in twenty of all that it copied.

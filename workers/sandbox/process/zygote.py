@@ -27,7 +27,7 @@ from backprobe.isolation import IsolationLevel
 from workers.sandbox.levels.names import from_arguments
 from workers.sandbox.process import child, host_name, landlock, messages, namespaces, orphans, uncaught_errors
 from workers.sandbox.process.lockdown import Surroundings
-from workers.sandbox.process.messages import Ended, Fork, Kill, Ready, Refused, Started
+from workers.sandbox.process.messages import ChildEnded, Fork, ForkRefused, Kill, Ready, Started
 from workers.sandbox.process.scratch import Scratch, sweep_dead_roots
 from workers.sandbox.process.warmth import forget_finalizers, memory
 from workers.sandbox.remote.boot import THREAD_BYTES
@@ -78,7 +78,7 @@ class Zygote:
         self._folders = () if level == "none" else (*landlock.system_folders(), *landlock.python_paths())
         self._scratch = Scratch()
         self._children: dict[int, Child] = {}
-        self._reaped: list[tuple[int, float, Ended]] = []
+        self._reaped: list[tuple[int, float, ChildEnded]] = []
         """Pid, time and report of runs whose descendants may still be there."""
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
@@ -115,7 +115,7 @@ class Zygote:
     def _warm_further(self, now: float) -> None:
         """Take the next step of warming up, if one is left and this is a good time.
 
-        Each step is told: growth is counted from the last one. Told after the last step only, the first step's 90 MB
+        Each step is reported: growth is counted from the last one. Reported after the last step only, the first's 90 MB
         (dynamo) made the supervisor replace the process after three runs, and its successor again.
         """
         idle = now - self._heard_at >= _IDLE_SECONDS and not self._children
@@ -127,8 +127,8 @@ class Zygote:
 
     def close(self) -> None:
         """End every child and remove every folder."""
-        for one in self._children.values():
-            orphans.kill_group(one.pid)
+        for forked in self._children.values():
+            orphans.kill_group(forked.pid)
         deadline = time.monotonic() + _ORPHAN_PATIENCE_SECONDS
         while not orphans.end_orphans((), 0) and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -145,26 +145,26 @@ class Zygote:
             finally:
                 messages.close_all(descriptors)
         elif isinstance(order, Kill):
-            for one in self._children.values():
-                if one.serial == order.serial and not one.sweeper and not self._kill_inner(one.pid):
-                    orphans.kill_group(one.pid)
+            for forked in self._children.values():
+                if forked.serial == order.serial and not forked.sweeper and not self._kill_inner(forked.pid):
+                    orphans.kill_group(forked.pid)
         return True
 
     def _fork(self, order: Fork, descriptors: list[int]) -> None:
         threads = sum(1 for _ in os.scandir("/proc/self/task"))
         if threads != 1:
-            messages.send(self._control, Refused(serial=order.serial, why=f"{threads} threads in the warm process"))
+            messages.send(self._control, ForkRefused(serial=order.serial, why=f"{threads} threads in the warm process"))
             return
         try:
             around = self._surroundings(order, descriptors)
             pid = self._fork_process()
         except OSError as error:  # no room for a task more: the runs in flight are not to pay for it
-            messages.send(self._control, Refused(serial=order.serial, why=f"the warm process cannot fork: {error}"))
+            messages.send(self._control, ForkRefused(serial=order.serial, why=f"the warm process cannot fork: {error}"))
             return
         if pid == 0:
             self._control.detach()  # closed by number with all others: its object must not close that number later
             child.live(around)
-        self._started(order.serial, pid)
+        self._report_start(order.serial, pid)
 
     def _surroundings(self, order: Fork, descriptors: list[int], root: str = "") -> Surroundings:
         program, stdin, stdout, stderr, record, sync = descriptors
@@ -184,7 +184,7 @@ class Zygote:
     def _fork_process(self) -> int:
         return os.fork()
 
-    def _started(self, serial: int, pid: int) -> None:
+    def _report_start(self, serial: int, pid: int) -> None:
         self._watch(Child(serial, pid, os.pidfd_open(pid)))
         seen = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -193,36 +193,36 @@ class Zygote:
             os.close(seen)
 
     def _folder_of(self, order: Fork) -> str:
-        """Where the child works: a folder of its own, its own /tmp, or (nothing is writable) the root."""
+        """Return the child's working folder: its own folder, its own /tmp, or (nothing is writable) the root."""
         if self._level == "none" or order.laid_out:
             return self._scratch.make(order.serial)
         return "/" if self._level == "process" else "/tmp"  # noqa: S108 a mount of the child's own
 
-    def _watch(self, one: Child) -> None:
-        self._children[one.pid] = one
-        self._selector.register(one.pidfd, selectors.EVENT_READ, lambda: self._reap_told(one))
+    def _watch(self, forked: Child) -> None:
+        self._children[forked.pid] = forked
+        self._selector.register(forked.pidfd, selectors.EVENT_READ, lambda: self._reap_told(forked))
 
-    def _reap_told(self, one: Child) -> None:
-        self._selector.unregister(one.pidfd)
-        os.close(one.pidfd)
-        self._reap(one)
+    def _reap_told(self, forked: Child) -> None:
+        self._selector.unregister(forked.pidfd)
+        os.close(forked.pidfd)
+        self._reap(forked)
 
-    def _reap(self, one: Child) -> None:
-        orphans.kill_group(one.pid)  # before wait4: until then the number is the group's
-        _, status, usage = os.wait4(one.pid, 0)
-        del self._children[one.pid]
-        if one.sweeper:
+    def _reap(self, forked: Child) -> None:
+        orphans.kill_group(forked.pid)  # before wait4: until then the number is the group's
+        _, status, usage = os.wait4(forked.pid, 0)
+        del self._children[forked.pid]
+        if forked.sweeper:
             return
-        if self._level in ("none", "process") and not self._scratch.remove_empty(one.serial):
-            self._start_sweeper(one.serial)
-        report = Ended(
-            serial=one.serial,
+        if self._level in ("none", "process") and not self._scratch.remove_empty(forked.serial):
+            self._start_sweeper(forked.serial)
+        report = ChildEnded(
+            serial=forked.serial,
             status=status,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             max_rss_bytes=usage.ru_maxrss << 10,
             rss_bytes=memory()[1],
         )
-        self._reaped.append((one.pid, time.monotonic(), report))
+        self._reaped.append((forked.pid, time.monotonic(), report))
 
     def _report_ended(self) -> None:
         """Report what was reaped, once nothing that it started is left."""
@@ -249,7 +249,7 @@ class Zygote:
         return bool(inner)
 
     def _start_sweeper(self, serial: int) -> None:
-        """Remove a folder in a process of its own: it may hold millions of files."""
+        """Remove a folder in a separate process: it may hold millions of files."""
         pid = os.fork()
         if pid == 0:
             try:
@@ -291,7 +291,7 @@ def main() -> NoReturn:
             landlock.seen_by(words.uid)
         orphans.become(words.uid)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
-    calls = [b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls)]
+    calls = [b"" if fd is None else os.pread(fd, 1 << 16, 0) for fd in (words.calls, words.more_calls)]
     serve_on(words.control, lambda control: Zygote(control, environment, words.level, *calls, further=words.further))
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from backprobe import stack
 from workers.sandbox.gvisor import runsc
 from workers.sandbox.gvisor.runsc import Guest
-from workers.sandbox.levels.names import Confinement, as_arguments, unprivileged
+from workers.sandbox.levels.names import Confinement, as_arguments, choose_program_uid
 from workers.sandbox.process import private_root, seccomp
 from workers.sandbox.remote.warm_environment import drivers, warm_environment
 
@@ -25,7 +25,7 @@ STACK_BYTES: Final = stack.RAISED
 THREAD_BYTES: Final = 8 << 20
 """The stack of every other thread, out of the run's address space: the zygote sets it before any thread starts."""
 
-TRUSTED: Final = Confinement(uid=unprivileged())
+TRUSTED: Final = Confinement(uid=choose_program_uid())
 """Level `none`; what root starts becomes somebody else all the same."""
 
 
@@ -53,8 +53,8 @@ class Link:
         if self.process is not None:
             self.process.kill()
 
-    def gone(self) -> bool:
-        """It has ended, as far as that can be seen from here; what a sandbox kept on disk is removed then."""
+    def has_ended(self) -> bool:
+        """Return whether it has ended, as far as this process can see; if so, remove what a sandbox kept on disk."""
         ended = self.process is None or self.process.poll() is not None
         if ended and self.guest is not None:
             self.guest.sweep()
@@ -69,7 +69,7 @@ class Link:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.gone()
+        self.has_ended()
 
 
 def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRUSTED, *, further: bool = True) -> Link:
@@ -156,14 +156,14 @@ def popen_zygote(
     calls = (
         None
         if confinement.level == "none"
-        else _in_memory(seccomp.compiled(folder=apart, has_cgroup=confinement.cgroups))
+        else _in_memory(seccomp.compile_filter(folder=apart, has_cgroup=confinement.cgroups))
     )
-    more_calls = _in_memory(seccomp.compiled(several=True, folder=True, has_cgroup=True)) if apart else None
-    memory = [one for one in (calls, more_calls) if one is not None]
+    more_calls = _in_memory(seccomp.compile_filter(several=True, folder=True, has_cgroup=True)) if apart else None
+    memory = [descriptor for descriptor in (calls, more_calls) if descriptor is not None]
     words = [str(control.fileno()), *as_arguments(confinement, calls, more_calls, further=further)]
     command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.process.zygote", *words]
     if confinement.private_root:
-        command = private_root.wrapped(command)
+        command = private_root.wrap_command(command)
     before = resource.getrlimit(resource.RLIMIT_STACK)
     hard = before[1]
     soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
@@ -180,17 +180,17 @@ def popen_zygote(
         )
     finally:
         resource.setrlimit(resource.RLIMIT_STACK, before)
-        for one in memory:
-            os.close(one)
+        for descriptor in memory:
+            os.close(descriptor)
 
 
 def _never_root(confinement: Confinement) -> None:
-    if unprivileged() is not None and not confinement.uid:
+    if choose_program_uid() is not None and not confinement.uid:
         raise PermissionError("nobody was named whom programs of root become (BACKPROBE_SANDBOX_UID)")
 
 
 def _start_guest(control: socket.socket, *, further: bool) -> Guest:
-    calls = _in_memory(seccomp.compiled(folder=True))
+    calls = _in_memory(seccomp.compile_filter(folder=True))
     words = [str(runsc.CONTROL), *as_arguments(Confinement(level="gvisor"), runsc.CALLS, further=further)]
     try:
         return runsc.start(

@@ -113,10 +113,10 @@ class Executor:
 
     def _bury(self) -> None:
         """Reap zygotes that ended, and end what their runs left behind."""
-        ended = [one for one in self._zygotes if one.poll() is not None]
+        ended = [zygote for zygote in self._zygotes if zygote.poll() is not None]
         if ended:
-            self._zygotes = [one for one in self._zygotes if one not in ended]
-            orphans.end_orphans([one.pid for one in self._zygotes], 0)
+            self._zygotes = [zygote for zygote in self._zygotes if zygote not in ended]
+            orphans.end_orphans([zygote.pid for zygote in self._zygotes], 0)
 
     def _close(self) -> None:
         for key in list(self._selector.get_map().values()):
@@ -124,14 +124,14 @@ class Executor:
                 key.fileobj.close()
         self._selector.close()
         self._path.unlink(missing_ok=True)
-        for one in self._zygotes:
-            one.terminate()
-        for one in self._zygotes:
+        for zygote in self._zygotes:
+            zygote.terminate()
+        for zygote in self._zygotes:
             try:
-                one.wait(END_SECONDS)
+                zygote.wait(END_SECONDS)
             except subprocess.TimeoutExpired:
-                one.kill()  # its children die with it
-                one.wait()
+                zygote.kill()  # its children die with it
+                zygote.wait()
         orphans.end_orphans((), 0)
 
 

@@ -30,14 +30,14 @@ def connect_executor(path: str) -> Link:
     Raises:
         OSError: nobody listens there.
     """
-    control = _connected(path)
+    control = _connect_socket(path)
     control.send(WANT_ZYGOTE)
     control.setblocking(False)
     return Link(control=control)
 
 
 def executor_answers(path: str) -> bool:
-    """An executor listens at this unix socket."""
+    """Return whether an executor listens at this unix socket."""
     return _ask(path, CHECK) == OK
 
 
@@ -55,7 +55,7 @@ def executor_oom_kills(path: str) -> int:
 def _ask(path: str, question: bytes) -> bytes:
     """Return an executor's answer; empty: nobody listens there, or it knows no such question."""
     try:
-        with _connected(path) as connection:
+        with _connect_socket(path) as connection:
             connection.send(question)
             return connection.recv(64)
     except OSError:
@@ -73,7 +73,7 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
     deadline = time.monotonic() + patience_seconds
     while True:
         try:
-            with _connected(path) as connection:
+            with _connect_socket(path) as connection:
                 connection.send(OFFER)
                 said = msgspec.json.decode(connection.recv(4096), type=Confinement)
                 return replace(said, uids=0, cgroups=False, no_cgroups="the executor is in another container")
@@ -85,7 +85,7 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
             raise OSError(f"the executor at {path} does not say how it confines programs: {error}") from None
 
 
-def _connected(path: str) -> socket.socket:
+def _connect_socket(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.settimeout(ANSWER_SECONDS)  # one that hangs would else hold the selector thread for ever
     try:

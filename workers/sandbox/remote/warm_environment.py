@@ -9,7 +9,7 @@ import workers
 
 
 def warm_environment(visible_devices: str | None) -> dict[str, str]:
-    """What a zygote or a keeper starts with.
+    """Return the environment that a zygote or a keeper starts with.
 
     Args:
         visible_devices: CUDA_VISIBLE_DEVICES; None: unset.
@@ -39,5 +39,5 @@ def _import_path() -> list[str]:
     """Where a warm process finds our packages and what they need, if its interpreter does not know by itself."""
     home = Path(str(workers.__file__)).resolve().parents[1]
     checkout = [] if home.name in ("site-packages", "dist-packages") else [str(home)]
-    ours = [str(Path(one).absolute()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    ours = [str(Path(part).absolute()) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     return list(dict.fromkeys((*checkout, *ours)))

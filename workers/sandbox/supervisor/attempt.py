@@ -15,10 +15,10 @@ from typing import Final
 from msgspec import structs
 
 from workers.sandbox.gvisor.runsc import Guest
-from workers.sandbox.gvisor.sentry import SENTRY_BYTES, Behind, Under
-from workers.sandbox.levels.attestation import Seen
+from workers.sandbox.gvisor.sentry import SENTRY_BYTES, SentryFacts, SentryView
+from workers.sandbox.levels.attestation import ChildFacts
 from workers.sandbox.levels.cgroups import Used
-from workers.sandbox.process.messages import Ended, Fork, close_all
+from workers.sandbox.process.messages import ChildEnded, Fork, close_all
 from workers.sandbox.supervisor.job import Job, fill, memory
 from workers.sandbox.supervisor.outcome import Facts, Stop
 from workers.sandbox.supervisor.pipe import Pipe, StreamName
@@ -79,7 +79,7 @@ class Attempt:
         self.pidfd: int | None = None
         self.proc: int | None = None
         """Its folder of /proc, from which it is attested; at level `gvisor` that of its sentry."""
-        self.ended: Ended | None = None
+        self.ended: ChildEnded | None = None
         self.started_at = self.gone_at = self.ended_at = self.heard_at = self.patience_until = self.looked_at = 0.0
         self.record_taken_before = self.record_taken
         self.kill_sent_at = 0.0
@@ -90,13 +90,13 @@ class Attempt:
         self.lockdown_cpu_seconds = 0.0
         self.memory: int | None = None
         """Where the program goes, of one made ahead."""
-        self.under: Under | None = None
+        self.under: SentryView | None = None
         self.order: Fork | None = None
         self.slot: Slot | None = None
         """Its uid and cgroup; None: not in flight."""
         self.used: Used | None = None
         """What its cgroup had counted at its end."""
-        self.seen: Seen | Behind | None = None
+        self.seen: ChildFacts | SentryFacts | None = None
         """What it was attested to be; None at level `none`, or before."""
 
     def open(self, serial: int, now: float, slots: Slots) -> tuple[Fork, list[int], socket.socket]:
@@ -139,7 +139,7 @@ class Attempt:
         return ours
 
     def would_do(self, other: Attempt) -> bool:
-        """It was made ahead, still waits, and is limited as the other is to be."""
+        """Return whether this child, which was made ahead, still waits and has the limits that the other run needs."""
         if not self.parked or self.sync is None or self.ended is not None or other.job.stdin is not None:
             return False
         is_whole = all(pipe.open for pipe in self.pipes.values())
@@ -185,7 +185,7 @@ class Attempt:
         return None
 
     def _over_its_share(self, now: float) -> Stop | None:
-        """What all processes of a run use together, or its sentry for itself; one alone is the kernel's to limit."""
+        """Return the limit that a run's processes exceed together, or its sentry alone: the kernel sees only one."""
         limits, cgroup = self.job.limits, None if self.slot is None else self.slot.cgroup
         if self.under is not None and self.under.grown() > SENTRY_BYTES:
             return "memory"
@@ -200,7 +200,7 @@ class Attempt:
         """Take what names the child for good, or look up the sentry that it runs under; OSError: that has gone."""
         if guest is not None:
             self.proc = guest.sentry()
-            self.under = Under(self.proc)
+            self.under = SentryView(self.proc)
         elif len(descriptors) == 2:
             self.pidfd, self.proc = descriptors
             descriptors.clear()
@@ -212,7 +212,7 @@ class Attempt:
             return
         if slot.cgroup is not None:
             with contextlib.suppress(OSError):
-                self.used = slot.cgroup.used()
+                self.used = slot.cgroup.read_usage()
         slots.free(slot)
 
     def close(self) -> None:
@@ -252,7 +252,7 @@ class Attempt:
         return "output" if written > limits.output_bytes else None
 
     @property
-    def undecoded(self) -> int:
+    def undecoded_bytes(self) -> int:
         """Bytes of record that were read from the pipe and wait for their decoding."""
         return self.record_sent - (self.record_taken - self.record_taken_before)
 
@@ -260,10 +260,10 @@ class Attempt:
     def may_read_on(self) -> bool:
         """Its record waits in the pipe for a decoding that is done."""
         pipe = self.pipes.get("record")
-        return pipe is not None and pipe.paused and (self.abandoned or self.undecoded < UNDECODED_BYTES // 2)
+        return pipe is not None and pipe.paused and (self.abandoned or self.undecoded_bytes < UNDECODED_BYTES // 2)
 
     def facts(self) -> Facts:
-        """What was seen."""
+        """Return what was seen of the run."""
         status = None if self.ended is None else self.ended.status
         signaled = status is not None and os.WIFSIGNALED(status)
         out, err, record = (self.pipes.get(name) for name in ("stdout", "stderr", "record"))

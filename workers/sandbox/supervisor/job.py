@@ -30,7 +30,8 @@ class Job:
     """One program and the limits it runs under.
 
     Attributes:
-        tier, every, histograms, check: As `backprobe.capture.Options` has them.
+        tier, every, histograms: As `backprobe.capture.Options` has them.
+        check: The gradients are checked in full; else not at all, for a copy of the process needs a second one.
         files: Path to text; entry: one of them, or a module among them.
         stdin: What it reads on its standard input; None is /dev/null.
     """
@@ -50,7 +51,7 @@ class Job:
     def on_disk(self) -> bool:
         """Its files are to lie in its working directory, for it may look for them there.
 
-        One file alone is spared that unless its text tells that it looks: a folder of its own costs a run at `process`
+        One file alone is spared that unless its text tells that it looks: a separate folder costs a run at `process`
         the child that was made ahead. Where nothing may be written nothing lies.
         """
         if not self.limits.disk_bytes or not self.files:
@@ -59,7 +60,7 @@ class Job:
         return len(self.files) > 1 or text is None or PurePosixPath(self.entry).name in text or _looks(text)
 
     def program(self) -> bytes:
-        """What the child decodes."""
+        """Encode the program for the child."""
         program = Program(
             files=dict(self.files),
             entry=self.entry,
@@ -77,7 +78,7 @@ class Job:
         return msgspec.msgpack.encode(program)
 
     def stdin_descriptor(self) -> int:
-        """A sealed memfd with the standard input, at its beginning; or /dev/null."""
+        """Open a sealed memfd with the standard input, at its beginning; or /dev/null."""
         if self.stdin is None:
             return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         descriptor = memory()
@@ -86,12 +87,12 @@ class Job:
 
 
 def _looks(text: str) -> bool:
-    """A program of one file may look for that file, or at the folder that it lies in."""
+    """Return whether a program of one file may look for that file, or at the folder that it lies in."""
     return _LOOKS.search(text) is not None
 
 
 def memory() -> int:
-    """An empty memfd."""
+    """Create an empty memfd."""
     return os.memfd_create("backprobe", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 
 

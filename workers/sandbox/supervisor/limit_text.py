@@ -16,7 +16,7 @@ _REACHED: Final[Mapping[str, str]] = {
     "wall_seconds": "The program ran for {value} s, its limit of time.",
     "cpu_seconds": "The program used {value} s of CPU time, its limit.",
     "memory_bytes": "The program asked for more memory than its limit of {value} bytes.",
-    "threads": "The program started more threads than {value} of torch and 32 of its own.",
+    "threads": "The program started more threads than torch's {value} and 32 more.",
     "output_bytes": "The program wrote more than {value} bytes to stdout and stderr, its limit; the end is kept.",
     "record_bytes": "The record grew beyond {value} bytes, its limit; what came before is kept.",
     "record_rows": "The record grew beyond {value} rows, its limit; what came before is kept.",
@@ -58,7 +58,7 @@ _WRITES: Final = re.compile(
 
 
 def what_to_change(limit: str, limits: Limits) -> tuple[str, str]:
-    """What was reached, at which value; and what to raise or change."""
+    """Say which limit was reached at which value, and what to raise or change."""
     reached = _REACHED[limit].format(value=getattr(limits, limit))
     waited = _WAITED if limit == "wall_seconds" and limits.processes > 1 else ""
     return reached, f"`limits.{limit}` asks for more.{_CHANGE.get(limit, '')}{waited}"
@@ -70,7 +70,7 @@ def most_weight(limits: Limits) -> int:
 
 
 def too_heavy(limits: Limits) -> str:
-    """What was reached by a record whose rows take too much memory of the worker."""
+    """Say what was reached by a record whose rows take too much memory of the worker."""
     return (
         f"The rows of the record take more than {most_weight(limits)} bytes of memory, the most for one"
         f" of {limits.record_bytes} bytes; what came before is kept."
@@ -78,7 +78,7 @@ def too_heavy(limits: Limits) -> str:
 
 
 def by_exception(raised: Raised, processes: int) -> str | None:
-    """The limit that an uncaught exception tells of; None: it tells of none."""
+    """Return the limit that an uncaught exception results from; None if it results from none."""
     kind = raised.type.rpartition(".")[2]
     told: Mapping[str, Callable[[], bool]] = {
         "memory_bytes": lambda: kind == "MemoryError" or any(text in raised.message for text in _ALLOCATOR),
@@ -89,8 +89,8 @@ def by_exception(raised: Raised, processes: int) -> str | None:
     return next((limit for limit, holds in told.items() if holds()), None)
 
 
-def refused_by_level(raised: Raised, level: IsolationLevel) -> str:
-    """What a level has not, where an exception may come from that; with a space before it, or empty."""
+def isolation_hint(raised: Raised, level: IsolationLevel) -> str:
+    """Say what a level does not offer, where an exception may come from that. It begins with a space, or is empty."""
     kind = raised.type.rpartition(".")[2]
     if level == "none" or kind not in ("PermissionError", "OSError", "RuntimeError", "FileNotFoundError"):
         return ""

@@ -34,10 +34,10 @@ from backprobe.isolation import IsolationLevel
 from backprobe.record import BadRecord, End, Raised, Record
 from store.runs.limits import Limits
 from store.runs.model import EndStatus, RunError
-from workers.sandbox.gvisor.sentry import Behind
-from workers.sandbox.levels.attestation import Seen
+from workers.sandbox.gvisor.sentry import SentryFacts
+from workers.sandbox.levels.attestation import ChildFacts
 from workers.sandbox.supervisor.foreign_kills import KILLED_FROM_OUTSIDE, was_killed_from_outside
-from workers.sandbox.supervisor.limit_text import by_exception, refused_by_level, too_heavy, what_to_change
+from workers.sandbox.supervisor.limit_text import by_exception, isolation_hint, too_heavy, what_to_change
 
 Stop = Literal[
     "wall",
@@ -68,7 +68,7 @@ class Facts:
         cpu_seconds, max_rss_bytes: As the kernel told the zygote; None if it was lost before it could say.
         lockdown_cpu_seconds: What went before `go`, and is not in `cpu_seconds`.
         stop: Why it was killed by us; None: it was not.
-        broken: What of ours broke, in words.
+        broken: Which part of Backprobe broke, in words.
         stdout, stderr: Their last 64 KiB.
         seen: What the child was attested to be before it went; None at level `none`.
         devices: Names of those that it had; empty: the CPU only.
@@ -91,7 +91,7 @@ class Facts:
     stderr_bytes: int = 0
     record_bytes: int = 0
     tries: int = 1
-    seen: Seen | Behind | None = None
+    seen: ChildFacts | SentryFacts | None = None
     devices: tuple[str, ...] = ()
     oom_kills: int = 0
     foreign_kills: int = 0
@@ -141,7 +141,7 @@ def verdict(
     canceled: bool,
     level: IsolationLevel = "none",
 ) -> Verdict:
-    """The first line of the table that holds; `level` explains what it refused."""
+    """Return the verdict of the first line of the table that holds; `level` explains what it refused."""
     if facts.broken is not None:
         return Verdict(
             status="lost", reason="sandbox", error=RunError(whose="ours", code="sandbox", message=facts.broken)
@@ -151,24 +151,24 @@ def verdict(
         return Verdict(status="canceled", reason="asked", error=error)
     limit_hit = _limit_hit(facts, limits)
     if limit_hit is not None:
-        return _exceeded(limit_hit, limits, record, is_heavy=facts.stop == "record_weight")
+        return _judge_exceeded_limit(limit_hit, limits, record, is_heavy=facts.stop == "record_weight")
     if was_killed_from_outside(facts, level):
         return Verdict(status="lost", reason="sandbox", error=KILLED_FROM_OUTSIDE)
     end = None if record is None else record.end
     if facts.signal is not None and facts.stop is None:
-        found = _died(facts.signal, record)
+        found = _judge_death(facts.signal, record)
     elif refused is not None or record is None or end is None:
         found = _no_record(facts, record, refused)
     elif end.ending != "ended":
-        found = _raised(record, end, limits, level)
+        found = _judge_recorded_end(record, end, limits, level)
     else:
-        found = _ended(facts)
+        found = _judge_exit(facts)
     if facts.refused_tasks and found.status == "failed" and found.limit_hit is None:
         return _naming(found, "threads" if limits.processes == 1 else "processes", limits)
     return found
 
 
-def _ended(facts: Facts) -> Verdict:
+def _judge_exit(facts: Facts) -> Verdict:
     if facts.exit_code:
         message = f"The program ended, and its process then exited with code {facts.exit_code}."
         return Verdict(status="failed", reason="exit", error=RunError(whose="program", code="exited", message=message))
@@ -204,17 +204,18 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
     if facts.oom_kills:
         return "memory_bytes"
     share = None if facts.signal is None or facts.stop is not None else CPU_SHARE.get(facts.signal)
-    return "cpu_seconds" if share is not None and _counted(facts) >= limits.cpu_seconds * share else None
+    return "cpu_seconds" if share is not None and _count_cpu_seconds(facts) >= limits.cpu_seconds * share else None
 
 
-def _counted(facts: Facts) -> float:
+def _count_cpu_seconds(facts: Facts) -> float:
     """CPU seconds as the kernel's limit counts them."""
     return (facts.cpu_seconds or 0.0) + facts.lockdown_cpu_seconds
 
 
-def _exceeded(
+def _judge_exceeded_limit(
     limit: str, limits: Limits, record: Record | None, raised: Raised | None = None, *, is_heavy: bool = False
 ) -> Verdict:
+    """Build the verdict of a run that hit `limit`. `raised`: the run reported it; `is_heavy`: too many rows."""
     reason = limit.split("_", maxsplit=1)[0]
     where = _where(record, raised)
     seen = "" if where is None or raised is not None else f" The last statement that ended is in line {where[1]}."
@@ -232,14 +233,14 @@ def _exceeded(
 
 
 def _naming(found: Verdict, limit: str, limits: Limits) -> Verdict:
-    """The same verdict, whose error names the limit that made the program fail."""
+    """Return the same verdict, whose error names the limit that made the program fail."""
     if found.error is None:
         return found
     message = f"{found.error.message} ({' '.join(what_to_change(limit, limits))})"
     return replace(found, error=replace(found.error, message=message), limit_hit=limit)
 
 
-def _died(number: int, record: Record | None) -> Verdict:
+def _judge_death(number: int, record: Record | None) -> Verdict:
     try:
         name = signal.Signals(number).name
     except ValueError:
@@ -261,17 +262,17 @@ def _no_record(facts: Facts, record: Record | None, refused: BadRecord | None) -
     return Verdict(status="failed", reason="record", error=_error("program", code, message, last_line(record)))
 
 
-def _raised(record: Record, end: End, limits: Limits, level: IsolationLevel) -> Verdict:
+def _judge_recorded_end(record: Record, end: End, limits: Limits, level: IsolationLevel) -> Verdict:
     if end.ending == "exited" and end.exit_code == 0:
         return Verdict(status="succeeded", reason="ended", told_by="run")
     raised = next((row for row in record.raised if row.n == end.exception), None)
     limit = None if raised is None else by_exception(raised, limits.processes)
     if limit == "memory_bytes":
-        return _exceeded(limit, limits, record, raised)
+        return _judge_exceeded_limit(limit, limits, record, raised)
     if end.ending == "exited" or raised is None:
         code, message = "exited", f"The program exited with code {end.exit_code}."
     else:
-        code, message = "raised", raised.message + refused_by_level(raised, level)
+        code, message = "raised", raised.message + isolation_hint(raised, level)
     error = _error("program", code, message, _where(record, raised), raised)
     found = Verdict(status="failed", reason="exception", told_by="run", error=error)
     return found if limit is None else _naming(found, limit, limits)

@@ -106,8 +106,8 @@ class Pool:
             taken |= bool(self.current.attempts)  # one at a time: what its sentry uses is that run's
         return None if taken else self.current
 
-    def forked(self, zygote: Warm) -> None:
-        """A run was started on it."""
+    def note_fork(self, zygote: Warm) -> None:
+        """Count a run that was started on the zygote. A one-shot zygote must not fork again."""
         zygote.forks += 1
         self._in_vain = 0
         if self._one_shot:
@@ -116,7 +116,7 @@ class Pool:
     def tend(self, now: float) -> None:
         """Boot, replace and retire as needed; called on every turn of the selector thread."""
         if self._coming is not None and now - self._coming.booted_at > BOOT_SECONDS:
-            self.lost(self._coming)
+            self.drop_zygote(self._coming)
         wanted = self.current is None or self.current.worn
         if wanted and self._coming is None and now >= self._not_before:
             self._start(now)
@@ -126,11 +126,11 @@ class Pool:
         for link, until in list(self._ending):
             if now > until:
                 link.kill()
-            if link.gone():
+            if link.has_ended():
                 self._ending.remove((link, until))
 
     def is_warm(self, zygote: Warm, ready: Ready) -> None:
-        """It has booted: it takes over. Or it is warmer now: it is measured from there."""
+        """Put a zygote that has booted in charge. One that is only warmer than before is measured again."""
         if self.failure is not None:
             _log.warning("a warm process has started: runs can be started again")
         known, zygote.ready, self.failure = zygote.ready is not None, ready, None
@@ -142,20 +142,22 @@ class Pool:
         self.current = zygote
 
     def unfit(self, zygote: Warm) -> None:
-        """It must not fork any more; its other runs go on."""
+        """Stop a zygote from forking; its other runs go on."""
         if zygote is self.current:
             self.current = None
             self._leaving.append(zygote)
 
-    def lost(self, zygote: Warm) -> None:
-        """It is gone, or is to be given up."""
+    def drop_zygote(self, zygote: Warm) -> None:
+        """Kill a zygote that is gone, or is to be given up."""
         zygote.link.kill()
         self._end(zygote)
         self.losses += zygote in (self._coming, self.current)
         if zygote is self._coming:
             self._coming = None
             own = f"({exit_text(zygote.link)}); its own message is on stderr"
-            self._failed(f"the warm process did not start{f': {zygote.unready}' if zygote.unready else f' {own}'}")
+            self._note_failure(
+                f"the warm process did not start{f': {zygote.unready}' if zygote.unready else f' {own}'}"
+            )
         elif zygote is self.current:
             self.current = None
             if not zygote.forks:
@@ -183,12 +185,12 @@ class Pool:
             self._coming = Warm(self._boot())
         except OSError as error:
             self.losses += 1
-            self._failed(f"no warm process could be started: {error}")
+            self._note_failure(f"no warm process could be started: {error}")
             return
         self._coming.booted_at = now
         self._watch(self._coming)
 
-    def _failed(self, why: str) -> None:
+    def _note_failure(self, why: str) -> None:
         """Wait before the next boot; what was said already is not said again."""
         self._wait_longer()
         if why != self.failure:

@@ -1,6 +1,6 @@
 """The selector thread of a supervisor: every descriptor of every run in flight, and every clock.
 
-All state is this thread's. Others reach it by `submit`, `stop` and `taken`, which leave a note and wake it.
+All state is this thread's. Others reach it by `submit`, `stop` and `continue_reading`, which leave a note and wake it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.process import messages
-from workers.sandbox.process.messages import Ended, Kill, Ready, Refused, Started, Unready
+from workers.sandbox.process.messages import ChildEnded, ForkRefused, Kill, Ready, Started, Unready
 from workers.sandbox.remote.boot import Link
 from workers.sandbox.supervisor.attempt import Again, Attempt
 from workers.sandbox.supervisor.mailbox import Notes
@@ -33,7 +33,7 @@ QUIET_SECONDS: Final = 0.25
 """After the end, streams that something still holds open are read until they are silent for so long."""
 
 TURN_SECONDS: Final = 0.05
-"""The longest that a clock of ours is not looked at while something runs."""
+"""The longest time between two looks at the clock while something runs."""
 
 STALL_SECONDS: Final = 60.0
 """The longest that this thread may be at one thing; then whoever waits for a run ends it without this thread."""
@@ -80,8 +80,8 @@ class Watch:
         """End it; the first reason stays."""
         self._notes.leave(lambda: self._stop(attempt, why))
 
-    def taken(self, attempt: Attempt) -> None:
-        """Some of its record was decoded: read on, if it waited for that."""
+    def continue_reading(self, attempt: Attempt) -> None:
+        """Read on, if the attempt waited until some of its record was decoded."""
         if attempt.may_read_on:
             self._notes.leave(lambda: self._streams.resume(attempt))
 
@@ -90,7 +90,7 @@ class Watch:
         attempt.abandoned = True
         self.stop(attempt, "canceled")
 
-    def stalled(self, since: float) -> str | None:
+    def describe_stall(self, since: float) -> str | None:
         """Why nothing can be expected of the thread for a run that was submitted then; None: it is at work."""
         seconds = time.monotonic() - max(self.turned_at, since)
         return f"the supervisor's thread has been at one thing for {seconds:.0f} s" if seconds > STALL_SECONDS else None
@@ -103,7 +103,7 @@ class Watch:
     # the thread
 
     def serve(self) -> None:
-        """Work until `close`. Should this thread die of an error of ours, every run ends as lost, and none starts."""
+        """Work until `close`. Should this thread die of an internal error, every run ends as lost, and none starts."""
         try:
             while not self._closing.is_set():
                 self._turn()
@@ -126,10 +126,10 @@ class Watch:
 
     def _start_waiting(self) -> None:
         if self.pool.current is None and self.pool.failure is not None:
-            for attempt in [one for one in self._waiting if time.monotonic() > one.waits_until]:
+            for attempt in [waiting for waiting in self._waiting if time.monotonic() > waiting.waits_until]:
                 self._waiting.remove(attempt)
                 self._give_up(attempt, self.pool.failure)
-        for attempt in [one for one in self._waiting if one.stop is not None]:
+        for attempt in [waiting for waiting in self._waiting if waiting.stop is not None]:
             self._waiting.remove(attempt)
             attempt.inbox.put(attempt.facts())
         while self._waiting and (zygote := self.pool.free) is not None:
@@ -143,16 +143,16 @@ class Watch:
             order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots)
         except OSError as error:
             self._give_up(attempt, f"there is no place for the run: {error}")
-            self._ahead.landed(attempt)
+            self._ahead.note_landing(attempt)
             return
         zygote.attempts[attempt.serial] = attempt
-        self.pool.forked(zygote)
+        self.pool.note_fork(zygote)
         self._flying[attempt.serial] = attempt, zygote
         self._streams.open(attempt, sync)
         try:
             messages.send(zygote.link.control, order, descriptors)
         except OSError:
-            self._lost(zygote)
+            self._end_attempts_of(zygote)
         finally:
             messages.close_all(descriptors)
 
@@ -172,7 +172,7 @@ class Watch:
         try:
             messages.send(flying[1].link.control, Kill(serial=attempt.serial))
         except OSError:
-            self._lost(flying[1])
+            self._end_attempts_of(flying[1])
 
     def _look_at_clocks(self, now: float) -> None:
         for serial, (attempt, zygote) in list(self._flying.items()):
@@ -184,7 +184,7 @@ class Watch:
                 self._end_if_over(attempt, now)
             elif attempt.stop is not None:
                 if now - attempt.kill_sent_at > KILL_SECONDS:
-                    self._lost(zygote)
+                    self._end_attempts_of(zygote)
             elif (why := attempt.overdue(now)) is not None:
                 self._stop(attempt, why)
 
@@ -200,8 +200,8 @@ class Watch:
             attempt.inbox.put(attempt.facts())
 
     def _land(self, attempt: Attempt) -> None:
-        """It is no longer in flight: every descriptor of it is closed."""
-        self._ahead.landed(attempt)
+        """Close every descriptor of an attempt, which is then no longer in flight."""
+        self._ahead.note_landing(attempt)
         _, zygote = self._flying.pop(attempt.serial)
         zygote.attempts.pop(attempt.serial, None)
         self._streams.close(attempt)
@@ -235,8 +235,8 @@ class Watch:
             try:
                 zygote.attempts[report.serial].known_by(descriptors, zygote.link.guest)
             except OSError:
-                self._lost(zygote)
-        elif isinstance(report, Ended) and report.serial in zygote.attempts:
+                self._end_attempts_of(zygote)
+        elif isinstance(report, ChildEnded) and report.serial in zygote.attempts:
             attempt = zygote.attempts[report.serial]
             attempt.ended, attempt.ended_at = report, time.monotonic()  # first: nothing starts it again from here on
             self._streams.last_word(attempt)
@@ -245,16 +245,16 @@ class Watch:
             attempt.patience_until = attempt.ended_at + DRIP_SECONDS
             zygote.wear(report.rss_bytes + (0 if attempt.under is None else attempt.under.grown()))
             self._end_if_over(attempt, attempt.ended_at)
-        elif isinstance(report, Refused) and report.serial in zygote.attempts:
+        elif isinstance(report, ForkRefused) and report.serial in zygote.attempts:
             self.pool.unfit(zygote)
             self._once_more(zygote.attempts[report.serial], report.why)
         elif report is None:
-            self._lost(zygote)
+            self._end_attempts_of(zygote)
         messages.close_all(descriptors)
 
-    def _lost(self, zygote: Warm) -> None:
+    def _end_attempts_of(self, zygote: Warm) -> None:
         attempts = list(zygote.attempts.values())
-        self.pool.lost(zygote)
+        self.pool.drop_zygote(zygote)
         for attempt in attempts:
             if attempt.ended is not None:
                 continue  # only its pipes are still being read

@@ -56,7 +56,7 @@ class Slots:
         return self._placed
 
     def take(self, order: Fork, *, limits: Limits) -> Slot:
-        """A slot for this run.
+        """Take a slot for this run.
 
         Raises:
             OSError: there is none.
@@ -81,7 +81,7 @@ class Slots:
         return Slot(uid=uid, cgroup=cgroup)
 
     def free(self, slot: Slot) -> None:
-        """The run is over: what is left in its cgroup is killed."""
+        """Free the slot of a run that is over, and kill what is left in its cgroup."""
         if slot.cgroup is not None and self._cgroups is not None:
             self._cgroups.end(slot.cgroup)
         if slot.uid:
@@ -102,7 +102,7 @@ class Slots:
 
 
 def put(slot: Slot, proc: int, pidfd: int) -> None:
-    """Put a child into its slot: it has a user namespace of its own, and waits.
+    """Put a child into its slot: it has its own user namespace, and waits.
 
     Args:
         proc: A descriptor of its folder in /proc; pidfd: of itself.
@@ -124,7 +124,7 @@ def put(slot: Slot, proc: int, pidfd: int) -> None:
 
 
 def _pid(pidfd: int) -> int:
-    """The number by which this process knows that one; it has it as long as it was not reaped."""
+    """Return the pid that this process sees for another; it is valid as long as that process was not reaped."""
     lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text("ascii").splitlines()
     pid = next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
     if pid <= 0:

@@ -50,7 +50,7 @@ class Ahead:
         """The last did not get as far as to be adopted; there is no other until something else has run."""
 
     def is_due(self, zygote: Warm | None) -> bool:
-        """It is time to make one, or soon will be: nothing runs, and the warm process has loaded all that it will."""
+        """Return whether a child is to be made now or soon: nothing runs, and the warm process has loaded all."""
         if not self._wanted or self._failed or self._flying or zygote is None or zygote.ready is None:
             return False
         return not zygote.ready.warms_on and not zygote.worn
@@ -61,7 +61,7 @@ class Ahead:
         return not self._flying or (len(self._flying) == 1 and self.made is not None and self.made.parked)
 
     def wanted_on(self, zygote: Warm | None, now: float) -> Attempt | None:
-        """The one to start now, if this is the time for it. One whose warm process is to go is given up."""
+        """Return the attempt to start now, if it is time. Give up one whose warm process is to go."""
         made = self.made
         if made is not None and made.serial in self._flying and self._flying[made.serial][1] is not zygote:
             self._stop(made, "canceled")
@@ -71,7 +71,7 @@ class Ahead:
         return self.made
 
     def adopted_by(self, attempt: Attempt, zygote: Warm) -> bool:
-        """A run starts: in the child that waits; False: there is none, or none like it, and the run needs its own."""
+        """Start a run in the child that waits; False if none waits, or none like it, and the run needs another."""
         self._like, self._failed = attempt.job, False
         made, self.made = self.made, None
         if made is None:
@@ -91,8 +91,8 @@ class Ahead:
         self._streams.hand_over(attempt)
         return True
 
-    def landed(self, attempt: Attempt) -> None:
-        """An attempt is in flight no longer. One made ahead that ended by itself has failed: so would the next."""
+    def note_landing(self, attempt: Attempt) -> None:
+        """Note that an attempt is no longer in flight. If one made ahead ended by itself, stop making them."""
         self._landed_at = time.monotonic()
         if not attempt.ahead:
             return

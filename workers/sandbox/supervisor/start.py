@@ -1,4 +1,4 @@
-"""The supervisor that a worker's settings ask for: over a zygote of its own, or over an executor's.
+"""The supervisor that a worker's settings ask for: over a local zygote, or over an executor's.
 
 Imports little: the zygote's torch takes the longest of a worker's start, so it is started first.
 """
@@ -24,7 +24,7 @@ EXECUTOR_SECONDS: Final = 60.0
 
 
 def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
-    """A supervisor whose zygote begins to boot when it is entered.
+    """Make a supervisor whose zygote begins to boot when the supervisor is entered.
 
     Raises:
         CannotConfine: the isolation that the settings ask for cannot be given here.
@@ -34,7 +34,7 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
         path = settings.executor
         return Supervisor(
             lambda: connect_executor(path),
-            confinement=_offered(path, settings.isolation),
+            confinement=_ask_executor(path, settings.isolation),
             isolation={"executor": True},
             gpu=gpu,
             ahead=settings.ahead,
@@ -48,7 +48,7 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
             isolation={"executor": False},
             gpu=True,
         )
-    return _over(choice(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code), settings)
+    return _build_supervisor(choice(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code), settings)
 
 
 def better_supervisor(settings: WorkerSettings, than: Supervisor) -> Supervisor | None:
@@ -65,10 +65,10 @@ def better_supervisor(settings: WorkerSettings, than: Supervisor) -> Supervisor 
     if ISOLATION_LEVELS.index(found.confinement.level) <= ISOLATION_LEVELS.index(than.confinement.level):
         than.missed = found.missed or than.missed
         return None
-    return _over(found, settings)
+    return _build_supervisor(found, settings)
 
 
-def _over(found: Choice, settings: WorkerSettings) -> Supervisor:
+def _build_supervisor(found: Choice, settings: WorkerSettings) -> Supervisor:
     return Supervisor(
         lambda: exec_zygote("", found.confinement, further=settings.warm_further),
         confinement=found.confinement,
@@ -79,9 +79,9 @@ def _over(found: Choice, settings: WorkerSettings) -> Supervisor:
 
 
 def _only_trusted(settings: WorkerSettings) -> Confinement:
-    """Runs with a device are given no isolation by this machine: its driver needs what the levels refuse.
+    """Return the confinement of runs with a device: none, because its driver needs what the levels refuse.
 
-    They are never root's all the same.
+    Their processes still never run as root.
 
     Raises:
         CannotConfine: the settings ask for some, do not say that code is trusted, or the uid cannot read Python.
@@ -90,8 +90,8 @@ def _only_trusted(settings: WorkerSettings) -> Confinement:
         return confinement("none", settings.sandbox_uid)
     raise CannotConfine(
         f"isolation {'process' if settings.isolation == 'auto' else settings.isolation} cannot be given to runs with a"
-        " GPU, whose driver needs ioctl, files of /dev and threads that the levels refuse: put an executor into a"
-        " container of its own (`backprobe executor --queue gpu`), or set BACKPROBE_TRUST_CODE=1 where you trust it"
+        " GPU, whose driver needs ioctl, files of /dev and threads that the levels refuse: put an executor into"
+        " its own container (`backprobe executor --queue gpu`), or set BACKPROBE_TRUST_CODE=1 where you trust it"
     )
 
 
@@ -115,7 +115,7 @@ def executor_confinement(settings: WorkerSettings, queue: str) -> Confinement:
     return replace(found.confinement, cgroups=False, no_cgroups="an executor makes none")
 
 
-def _offered(path: str, asked: Asked) -> Confinement:
+def _ask_executor(path: str, asked: Asked) -> Confinement:
     try:
         found = executor_offers(path, EXECUTOR_SECONDS)
     except OSError as error:

@@ -52,10 +52,10 @@ class Streams:
         """Begin to listen."""
         for pipe in attempt.pipes.values():
             self._read_on(attempt, pipe)
-        self._selector.register(sync, selectors.EVENT_READ, lambda: self._locked(attempt))
+        self._selector.register(sync, selectors.EVENT_READ, lambda: self._inspect_locked_child(attempt))
 
     def hand_over(self, attempt: Attempt) -> None:
-        """It has taken over the child of another, which waits: listen for this one from now on, and let it go."""
+        """Listen for this attempt, which took over the waiting child of another, and let the child go."""
         for pipe in attempt.pipes.values():
             self._selector.unregister(pipe.descriptor)
             self._read_on(attempt, pipe)
@@ -71,9 +71,9 @@ class Streams:
             self._read_on(attempt, pipe)
 
     def last_word(self, attempt: Attempt) -> None:
-        """It has ended: hear what it said of its lockdown, if nobody has."""
+        """Hear what an attempt that has ended said of its lockdown, if nobody has."""
         if attempt.sync is not None:
-            self._locked(attempt)
+            self._inspect_locked_child(attempt)
 
     def close(self, attempt: Attempt) -> None:
         """Stop listening and close every descriptor."""
@@ -101,14 +101,14 @@ class Streams:
             return
         attempt.heard_at = time.monotonic()
         passed = attempt.take(pipe, piece)
-        if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES and not attempt.abandoned:
+        if pipe.name == "record" and attempt.undecoded_bytes > UNDECODED_BYTES and not attempt.abandoned:
             pipe.paused = True
             self._selector.unregister(pipe.descriptor)
         if passed is not None:
             self._stop(attempt, passed)  # last: it may find the warm process gone, and close everything here
 
-    def _locked(self, attempt: Attempt) -> None:
-        """The child has locked itself down: look at it from outside, then let it go."""
+    def _inspect_locked_child(self, attempt: Attempt) -> None:
+        """Look from outside at a child that has locked itself down, then let it go."""
         sync = attempt.sync
         if sync is None or attempt.proc is None:
             return  # the zygote's report of the fork is still under way: the next turn looks again
@@ -117,7 +117,7 @@ class Streams:
         except OSError:
             said = b""
         if said == APART:
-            refused = self._put(attempt)
+            refused = self._place_child(attempt)
             with contextlib.suppress(OSError):
                 sync.send(PLACED if refused is None else b"no")
             if refused is None:
@@ -145,7 +145,7 @@ class Streams:
         with sync, contextlib.suppress(OSError):
             sync.send(GO)
 
-    def _put(self, attempt: Attempt) -> str | None:
+    def _place_child(self, attempt: Attempt) -> str | None:
         """Give a child its uid and its cgroup; why that failed comes back."""
         try:
             if attempt.slot is not None and attempt.proc is not None and attempt.pidfd is not None:

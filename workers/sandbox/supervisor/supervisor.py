@@ -29,6 +29,7 @@ from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.limit_text import most_weight, several_refused
 from workers.sandbox.supervisor.memory import give_back_memory
 from workers.sandbox.supervisor.outcome import Facts, Outcome, Stop, verdict
+from workers.sandbox.supervisor.pipe import LiveOutput
 from workers.sandbox.supervisor.selector import Watch
 
 CANCEL_POLL_SECONDS: Final = 0.05
@@ -51,7 +52,7 @@ class Supervisor:
         boot: Starts a zygote: `boot.exec_zygote` here, `executor_client.connect_executor` beside a container.
         confinement: What `boot` gives them; a child that is not found in it does not run.
         isolation: Facts about where children run, stored with each run beside its limits.
-        gpu: Runs have devices: one run at a time, in a process of its own, without a limit on address space.
+        gpu: Runs have devices: one run at a time, in a new process, without a limit on address space.
         ahead: In a pause a child is forked and locked down for whoever comes next.
         count_oom_kills: Counts what the kernel killed in the group that runs without a cgroup of their own are in.
         missed: Why it has no higher level where the settings would take one; empty: it has what they ask for.
@@ -84,7 +85,7 @@ class Supervisor:
         self._thread.start()
 
     def __enter__(self) -> Self:
-        """It is at work already."""
+        """Return itself: it is at work already."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,8 +132,9 @@ class Supervisor:
 
         Args:
             job: What to run, and its limits.
-            on_rows: Gets the record's rows as they are decoded, in this thread, as `FrameReader` says; a second
-                header: the run was started once more, and what came before is void.
+            on_rows: Gets the record's rows as they are decoded, in this thread, as `FrameReader` says, and what was
+                printed, as `LiveOutput` says; a second header: the run was started once more, and what came before is
+                void.
             cancel: Set it to end the run; heard within 50 ms.
         """
         job = with_ghosts(job, self.confinement)
@@ -141,7 +143,7 @@ class Supervisor:
         attempt = Attempt(job, gpu=self._gpu, laid_out=job.on_disk and self.confinement.level == "process")
         ears = _Ears(attempt, on_rows)
         try:
-            heard = self._heard_of(attempt, ears, cancel)
+            heard = self._await_end(attempt, ears, cancel)
         except BaseException:
             self._watch.abandon(attempt)
             raise
@@ -152,7 +154,7 @@ class Supervisor:
             give_back_memory()
         return outcome
 
-    def _heard_of(self, attempt: Attempt, ears: _Ears, cancel: threading.Event | None) -> Facts:
+    def _await_end(self, attempt: Attempt, ears: _Ears, cancel: threading.Event | None) -> Facts:
         """Wait for the end of an attempt, decode its record meanwhile; never rely on the other thread for the end."""
         submitted_at = time.monotonic()
         self._watch.submit(attempt)
@@ -165,10 +167,11 @@ class Supervisor:
                 self._watch.stop(attempt, "canceled")
             if isinstance(heard, Facts):
                 return replace(heard, stop=ears.why_ended(heard.stop))
+            ears.output.look(attempt.pipes)
             if heard is not None:
                 if (stop := ears.hear(heard)) is not None:
                     self._watch.stop(attempt, stop)
-                self._watch.taken(attempt)
+                self._watch.continue_reading(attempt)
             elif (why := self._nobody_watches(submitted_at)) is not None and attempt.inbox.empty():
                 _log.error("a run is given up: %s", why)
                 attempt.kill_group()
@@ -178,7 +181,7 @@ class Supervisor:
     def _nobody_watches(self, submitted_at: float) -> str | None:
         if not self._thread.is_alive():
             return "the supervisor's thread has ended"
-        return self._watch.stalled(submitted_at)
+        return self._watch.describe_stall(submitted_at)
 
     def close(self) -> None:
         """End every child and zygote; runs in flight end as lost. A second time, nothing."""
@@ -239,7 +242,7 @@ class _Ears:
     """Decodes one run's record in the thread that waits for it."""
 
     def __init__(self, attempt: Attempt, on_rows: OnRows | None) -> None:
-        self._attempt, self._on_rows = attempt, on_rows
+        self._attempt, self._on_rows, self.output = attempt, on_rows, LiveOutput(on_rows)
         self.refused: BadRecord | None = None
         self.stop: Stop | None = None
         """The limit that the record has passed, found here and nowhere else."""
@@ -271,7 +274,7 @@ class _Ears:
         return stop or self.stop
 
     def record(self) -> Record | None:
-        """What was valid."""
+        """Return the part of the record that was valid."""
         try:
             return self.reader.record()
         except BadRecord as error:
@@ -284,7 +287,7 @@ class _Ears:
 
 
 def _alone(error: BadRecord) -> BadRecord:
-    """The refusal without the frames that it came through: they hold the reader and all of its rows.
+    """Return the refusal without the frames that it came through: they hold the reader and all of its rows.
 
     With them, and the refusal kept by one of them, a refused record stayed in memory until a full collection.
     """
