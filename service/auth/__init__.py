@@ -1,1 +1,1 @@
-"""Who asks: keys, logins, origins."""
+"""Authentication: keys, logins, origins."""

@@ -1,8 +1,8 @@
-"""Who asks: the tenant, the actor and the scopes of a request.
+"""The caller of a request: its tenant, actor and scopes.
 
 1. A key is `bp_` and eight hex digits, by which it is found, then 32 random bytes; only its HMAC is stored.
 2. Without a key (loopback only) and with the key of the environment, the caller may do all, in the first tenant.
-3. The first tenant is the operator's: what is of the whole service is told to its keys only.
+3. The first tenant is the operator's: only its keys can read data of the whole service.
 4. Whose an id is, is asked of the store with the caller's tenant: another's id is unknown, with the same text.
 """
 
@@ -12,13 +12,16 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from flask import g
 
 from service.context import context
 from service.problems.errors import Problem
 from store.access import keys
+
+if TYPE_CHECKING:
+    from service.settings import Settings
 
 Scope = Literal[
     "read", "runs:write", "findings:write", "audits:write", "webhooks:write", "keys:write", "metrics", "admin"
@@ -45,7 +48,8 @@ class Caller:
         actor: `local`, `key:server` or `key:bp_<prefix>`.
         scopes: What it may do; `admin` is all of them.
         project: Public id of the only project that it sees; None: all of its tenant's. project_id: its number.
-        key: Number of its key in the database; None: another key, or none. login: of a person, what a logout ends.
+        key: Number of its key in the database; None: another key, or none. login: of a browser's session, what a
+            sign-out ends.
     """
 
     actor: str
@@ -58,7 +62,7 @@ class Caller:
     login: str | None = None
 
     def may(self, scope: str) -> bool:
-        """The scope is among its own."""
+        """Return whether the caller has the scope."""
         return scope in self.scopes or "admin" in self.scopes
 
     @property
@@ -101,7 +105,7 @@ def demand_operator() -> None:
         Problem: `scope-missing`.
     """
     if not caller().operates:
-        raise Problem("scope-missing", "This is of the whole service; it is told to keys of its first tenant only.")
+        raise Problem("scope-missing", "This concerns the whole service. Only keys of its first tenant can read it.")
 
 
 def demand_tenant() -> None:
@@ -115,13 +119,13 @@ def demand_tenant() -> None:
 
 
 def new_key() -> tuple[str, str]:
-    """A new key, and the part of it that may be shown."""
+    """Make a key; return it, and the part of it that may be shown."""
     prefix = secrets.token_hex(4)
     return f"bp_{prefix}_{secrets.token_urlsafe(32)}", prefix
 
 
 def digest_of(key: str, secret: bytes) -> bytes:
-    """What is stored of a key."""
+    """Compute what is stored of a key."""
     return hmac.digest(hmac.digest(secret, b"backprobe key", "sha256"), key.encode(), "sha256")
 
 
@@ -136,8 +140,15 @@ def holder(key: str) -> Caller | None:
     return None if found is None else of_key(found)
 
 
+def key_holder(key: str, settings: Settings) -> Caller | None:
+    """Return who holds this key, the server's or one of the database; None: it opens nothing."""
+    if settings.api_key is not None and hmac.compare_digest(key.encode(), settings.api_key.encode()):
+        return SERVER
+    return holder(key)
+
+
 def of_key(found: keys.Key) -> Caller:
-    """The caller that a stored key makes."""
+    """Build the caller that a stored key makes."""
     return Caller(
         actor=f"key:bp_{found.prefix}",
         scopes=frozenset(found.scopes),

@@ -9,15 +9,14 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from flask import g, request
 
-from service.auth import login, origins
-from service.auth.caller import LOCAL, SERVER, demand, holder
+from service.auth import browser_session, origins
+from service.auth.caller import LOCAL, demand, key_holder
 from service.auth.origins import is_listed, preflight
 from service.context import context
 from service.limits import rates
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from service.settings import Settings
 
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
-"""Name or address, and port; anything else (`user@name`, half a bracket) is no host of ours."""
+"""Name or address, and port; anything else (`user@name`, half a bracket) is not a valid host."""
 
 _FOR_ALL: Final = frozenset({"static", "openapi.spec", "pages.problem", "keys.get_me"})
 """Endpoints for every key, whatever it may do: what they tell is of nobody, or of the caller."""
@@ -58,12 +57,18 @@ INERT: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""What every answer carries; a page has a policy of its own, for its styles and scripts."""
+"""What every answer carries; a page has another policy, for its styles and scripts."""
 
 _POLICY_PAGE: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+
+
+def _page_policy() -> str:
+    """Return the policy of a page; one with an editor names the nonce of the styles that its script makes."""
+    nonce = g.get("style_nonce")
+    return _POLICY_PAGE if nonce is None else _POLICY_PAGE.replace("style-src", f"style-src 'nonce-{nonce}'", 1)
 
 
 def _check_host() -> None:
@@ -74,7 +79,7 @@ def _check_host() -> None:
 
 
 def _place(origin: str, *, https: bool) -> str | None:
-    """Host and port of an origin; None: it is none of ours, such as a plain one of a service behind TLS."""
+    """Return host and port of an origin; None: it cannot be this service's, such as http with a service behind TLS."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -93,18 +98,15 @@ def _check_origin(listed: Sequence[str], *, https: bool) -> None:
 
 
 def _caller(settings: Settings) -> Caller:
-    """Who asks.
+    """Return the caller of this request.
 
     Raises:
         Problem: `unauthenticated`; `foreign-host` of a server that demands no key.
     """
-    given, oidc = request.authorization, settings.oidc
+    given = request.authorization
     if given is not None and given.type == "bearer" and not given.token:
         given = None  # what a program sends whose variable for the key is not set
-    if given is None and oidc is not None and (found := login.person(oidc)) is not None:
-        return found
-    open_here = settings.api_key is None and oidc is None
-    if given is None and open_here:
+    if given is None and settings.is_open:
         _check_host()
         return LOCAL
     offered = ""
@@ -112,20 +114,18 @@ def _caller(settings: Settings) -> Caller:
         offered = given.token or ""
     elif given is not None and given.type == "basic":
         offered = given.password or ""
-    if settings.api_key is not None and hmac.compare_digest(offered.encode(), settings.api_key.encode()):
-        return SERVER
-    if (found := holder(offered)) is not None:
+    if (found := key_holder(offered, settings)) is not None:
         return found
-    if open_here:
+    if settings.is_open:
         _check_host()
-    if oidc is not None and given is None:
-        login.ask_for_login()
-    page = not request.path.startswith("/v1") and "text/html" in request.headers.get("Accept", "")
-    scheme = 'Basic realm="Backprobe", charset="UTF-8"' if page else 'Bearer realm="Backprobe"'
+    elif given is None or given.type == "basic":  # a browser goes on sending a password that it was given once
+        if (found := browser_session.find_person(settings)) is not None:
+            return found
+        browser_session.ask_for_sign_in(settings)
     said, hint = "No key was sent." if given is None else "That key is not this server's.", None
-    if open_here:
+    if settings.is_open:
         said, hint = "This service asks for no key, and does not know the one that was sent: leave it away.", _NO_KEY
-    raise Problem("unauthenticated", said, hint=hint, headers={"WWW-Authenticate": scheme})
+    raise Problem("unauthenticated", said, hint=hint, headers={"WWW-Authenticate": 'Bearer realm="Backprobe"'})
 
 
 def _check_rate(view: Any) -> None:
@@ -135,7 +135,7 @@ def _check_rate(view: Any) -> None:
 
 
 def _check_scope(view: Any) -> None:
-    """What a view declares is demanded; a page, which declares nothing, is read."""
+    """Demand the scope that a view declares. A page declares none and demands `read`."""
     if view is None or request.endpoint in _FOR_ALL:
         return
     declared = getattr(view, "operation", None)
@@ -147,15 +147,21 @@ def register(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def _check() -> Response | None:
-        if request.path in HEALTH or (settings.oidc is not None and request.path in login.OPEN):
+        if request.path in HEALTH:
+            return None
+        if not settings.is_open and (request.path in browser_session.OPEN or request.endpoint == "static"):
+            if request.method not in _SAFE:
+                _check_origin(settings.origins, https=settings.https)
             return None
         if (allowed := preflight(settings.origins)) is not None:
             return allowed
         g.caller = _caller(settings)
         bind_caller(g.caller)
+        if g.caller.key is not None:
+            context().key_uses.note(g.caller.key)
         shown = credentials(request.headers.get("Authorization"), request.headers.get("Cookie"))
         if shown and g.caller.sharing is not None:
-            context().senders.met(shown, g.caller.sharing)
+            context().senders.remember(shown, g.caller.sharing)
         view = app.view_functions.get(request.endpoint or "")
         _check_rate(view)
         if request.method not in _SAFE:
@@ -169,7 +175,7 @@ def register(app: Flask, settings: Settings) -> None:
         response.headers["X-Request-Id"] = g.get("request_id", "")
         response.headers.update(INERT)
         if page:
-            response.headers.update({"Content-Security-Policy": _POLICY_PAGE, "Referrer-Policy": "same-origin"})
+            response.headers.update({"Content-Security-Policy": _page_policy(), "Referrer-Policy": "same-origin"})
         if settings.https:
             response.headers["Strict-Transport-Security"] = HSTS
         origins.tell(response, settings.origins)

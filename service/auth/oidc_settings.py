@@ -72,7 +72,7 @@ class OidcSettings:
         return self.url.startswith("https://")
 
     def lets_in(self, email: str) -> bool:
-        """This address, or its whole domain, is among the allowed."""
+        """Return whether this address, or its whole domain, is allowed."""
         address = email.lower()
         return address in self.allowed or f"@{address.rpartition('@')[2]}" in self.allowed
 
@@ -93,12 +93,12 @@ class OidcSettings:
         url = given["URL"].rstrip("/")
         if urlsplit(url).path:
             raise ValueError(
-                f"BACKPROBE_OIDC_URL is {_shown(url)!r}; it ends after the host: https://backprobe.example"
+                f"BACKPROBE_OIDC_URL is {_hide_password(url)!r}; it ends after the host: https://backprobe.example"
             )
         allowed = tuple(part.strip().lower() for part in given["ALLOWED"].split(",") if part.strip())
-        for one in allowed:
-            if _WHO.fullmatch(one) is None:
-                raise ValueError(f"BACKPROBE_OIDC_ALLOWED has {one!r}; take ann@example.org or @example.org")
+        for pattern in allowed:
+            if _WHO.fullmatch(pattern) is None:
+                raise ValueError(f"BACKPROBE_OIDC_ALLOWED has {pattern!r}; take ann@example.org or @example.org")
         scopes = tuple(part.strip() for part in given["SCOPES"].split(",") if part.strip()) or SCOPES
         if unknown := sorted(set(scopes) - KNOWN):
             raise ValueError(f"BACKPROBE_OIDC_SCOPES has {unknown[0]!r}; there are {', '.join(sorted(KNOWN))}")
@@ -113,7 +113,7 @@ class OidcSettings:
 
 
 def _check_url(name: str, text: str) -> None:
-    """An https URL; plain http on loopback only, for trying it out.
+    """Require an https URL; plain http is allowed on loopback, to try it out.
 
     Raises:
         ValueError: it is none.
@@ -121,9 +121,9 @@ def _check_url(name: str, text: str) -> None:
     parts = urlsplit(text)
     plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if not parts.hostname or not (parts.scheme == "https" or plain) or parts.query or parts.fragment:
-        raise ValueError(f"{name} is {_shown(text)!r}; it is an https:// URL (http:// on loopback only)")
+        raise ValueError(f"{name} is {_hide_password(text)!r}; it is an https:// URL (http:// on loopback only)")
 
 
-def _shown(url: str) -> str:
-    """The URL without what may be a password in it."""
+def _hide_password(url: str) -> str:
+    """Return the URL without what may be a password in it."""
     return re.sub(r"//[^/]*@", "//...@", url)

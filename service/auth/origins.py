@@ -29,12 +29,12 @@ PREFLIGHT_SECONDS: Final = 600
 
 
 def is_listed(origins: Sequence[str]) -> bool:
-    """This request comes from a page of a listed origin, and asks the API."""
+    """Return whether this request comes from a page of a listed origin, and asks the API."""
     return request.path.startswith("/v1/") and request.headers.get("Origin") in origins
 
 
 def preflight(origins: Sequence[str]) -> Response | None:
-    """The answer to a browser that asks whether its page may; None: this is no such question, or it may not."""
+    """Answer a browser that asks whether its page may send a request; None if it does not ask that, or may not."""
     asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
     if not (asks and is_listed(origins)):
         return None

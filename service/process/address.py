@@ -7,7 +7,7 @@ import socket
 
 
 def is_loopback(host: str) -> bool:
-    """The name or address, without a port, is this machine's own."""
+    """Return whether the name or address, without a port, is this machine's own."""
     if host.lower() in {"localhost", "localhost."}:
         return True
     try:
@@ -17,7 +17,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket; port 0 takes any free one.
+    """Open a bound socket; port 0 takes any free one.
 
     Raises:
         OSError: the port is taken, or the address is not this machine's.

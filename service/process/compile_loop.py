@@ -1,7 +1,8 @@
 """Compile strangers' programs, one after the other, in a process with little memory and little time: a script.
 
-    stdin:  lengths of path and text (two unsigned 64-bit integers), path, text, both in UTF-8
-    stdout: one line of JSON: `fault` is a message or null, `line` its line or null, `last` is true if the process ends
+    stdin:  lengths of path and text (two unsigned 64-bit integers), seconds of CPU time, path, text, both in UTF-8
+    stdout: one line of JSON: `fault` is a message or null, `line` its line or null, `seconds` of CPU time that it took,
+            `last` is true if the process ends
 
 It imports nothing but the standard library, and runs as `python -I -S`, so that it starts in a few milliseconds. Its
 parent is `service.process.syntax_checker`; it ends when its parent closes stdin.
@@ -15,6 +16,7 @@ import resource
 import signal
 import struct
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -24,10 +26,10 @@ ADDRESS_BYTES = 512 << 20
 LARGE_BYTES = ADDRESS_BYTES // 2
 """Resident memory beyond which a MemoryError means this limit; below it, the stack of CPython's parser is full."""
 
-CPU_SECONDS = 3.0
-"""Of CPU time for one program, after which SIGPROF ends the process. 150,000 words take 0.3 s."""
+CPU_SECONDS = 1.0
+"""Of CPU time for all files of one program, after which SIGPROF ends the process. 150,000 words take 0.3 s."""
 
-LENGTHS = struct.Struct("<QQ")
+HEAD = struct.Struct("<QQd")
 
 
 def _peak_bytes() -> int:
@@ -58,13 +60,15 @@ def main() -> None:
         with contextlib.suppress(ValueError, OSError):  # macOS refuses RLIMIT_AS
             resource.setrlimit(limit, (most, most))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    while len(head := sys.stdin.buffer.read(LENGTHS.size)) == LENGTHS.size:
-        of_path, of_text = LENGTHS.unpack(head)
+    while len(head := sys.stdin.buffer.read(HEAD.size)) == HEAD.size:
+        of_path, of_text, seconds = HEAD.unpack(head)
         path = sys.stdin.buffer.read(of_path).decode("utf-8", "surrogatepass")
         text = sys.stdin.buffer.read(of_text).decode("utf-8", "surrogatepass")
-        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+        began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         found = answer(path, text)
         signal.setitimer(signal.ITIMER_PROF, 0)
+        found["seconds"] = time.process_time() - began
         last = _peak_bytes() > LARGE_BYTES
         sys.stdout.write(f"{json.dumps({'line': None, **found, 'last': last})}\n")
         sys.stdout.flush()

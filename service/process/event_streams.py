@@ -7,10 +7,10 @@
    that is away holds up the others.
 2. A stream is the last answer of its connection, which ends with it.
 3. Between two events no transaction is open; a stream ends after ten minutes, and its client comes back by itself.
-4. A stream that begins is told what there is at once, by a look of its own: it waits neither for the next look at all,
+4. A new stream gets the existing events at once, by a separate look: it waits neither for the next look at all streams,
    which rests four times as long as it took, nor for what a look at a thousand others costs.
 5. A stream ends within a second or two after its key was revoked or has expired, or its person has logged out.
-6. Tenants take turns in each look, and of so many runs that something happened to the rest is told in the next one.
+6. Tenants take turns in each look. A look reads the events of at most `MOST_TOLD` runs; the rest follow in the next.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ log = logging.getLogger("backprobe.service")
 
 MOST_STREAMS: Final = 1000
 MOST_PENDING: Final = 64 << 10
-"""Bytes that wait for a client; one that has more is told no more until it has read."""
+"""Bytes that wait for a client; a client with more pending gets no further events until it has read."""
 
 LOOK_SECONDS: Final = 1.0
 """It looks so often without news, which may be lost."""
 
 PAUSE_SECONDS: Final = 0.01
-"""Between two looks at all, at least: what is told meanwhile is looked at together."""
+"""At least this long between two looks at all streams: news that arrives meanwhile is handled together."""
 
 GATHER_SECONDS: Final = 0.01
 """After a look at those that begin: what begins meanwhile is looked at together."""
@@ -83,7 +83,7 @@ class Streams:
                 stream.drop()
                 return
             if self._writer is None:
-                self._writer = stream_writer.Writer(self._ended)
+                self._writer = stream_writer.Writer(self._end_stream)
                 self._feeder.start()
             self._open[stream] = None
             self._begun.append(stream)
@@ -99,16 +99,16 @@ class Streams:
             self._feeder.join(5)
             self._writer.close()
 
-    def _ended(self, stream: Stream) -> None:
+    def _end_stream(self, stream: Stream) -> None:
         with self._changing:
             self._open.pop(stream, None)
         stream.give_back()
 
-    def _unfed(self) -> Sequence[Stream]:
+    def _list_unfed_streams(self) -> Sequence[Stream]:
         with self._changing:
             return [stream for stream in self._open if not stream.fed]
 
-    def _arrived(self) -> Sequence[Stream]:
+    def _take_new_streams(self) -> Sequence[Stream]:
         """Those that have begun since the last call."""
         with self._changing:
             begun, self._begun = self._begun, []
@@ -121,7 +121,7 @@ class Streams:
     def _feed(self) -> None:
         while not self._closed.is_set():
             self._wake.wait()
-            with self._hub.heard(self._hear):
+            with self._hub.call_on_change(self._hear):
                 self._while_open()
 
     def _while_open(self) -> None:
@@ -130,10 +130,10 @@ class Streams:
         while not self._closed.is_set():
             self._wake.clear()
             now = time.monotonic()
-            if begun := self._arrived():
+            if begun := self._take_new_streams():
                 self._closed.wait(GATHER_SECONDS if self._look(begun) else LOOK_SECONDS)
             elif now >= latest or (self._news.is_set() and now >= earliest):
-                if not (streams := self._unfed()):
+                if not (streams := self._list_unfed_streams()):
                     return
                 self._news.clear()
                 looked = self._look(streams)

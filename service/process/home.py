@@ -77,12 +77,12 @@ def make_writable(home: Path) -> None:
 
 
 def private_files() -> None:
-    """What this process and its children make is its user's alone: the database holds programs of strangers."""
+    """Make new files of this process and its children private: the database holds programs of strangers."""
     os.umask(0o077)
 
 
 def _keep_private(home: Path) -> None:
-    """Close a home of ours to others. A folder that holds something else was not made for us and stays as it is."""
+    """Deny other users access to a Backprobe home. A folder that holds something else stays as it is."""
     found = home.stat()
     ours = not any(home.iterdir()) or any((home / name).exists() for name in _OURS)
     if ours and found.st_uid == os.geteuid() and found.st_mode & 0o077:

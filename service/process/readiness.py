@@ -57,7 +57,7 @@ class Standing:
 
 
 def standing(shared: Context, transaction: Transaction, queue: Queue) -> Standing:
-    """What a run of this queue gets now."""
+    """Return at which levels runs of this queue are executed now, or why they are not."""
     found = workers.standing(transaction, queue)
     if queue == "cpu" and found.state == "absent" and (unstarted := tuple(shared.unstarted())):
         return Standing(state="cannot-start", levels=(), why=unstarted)

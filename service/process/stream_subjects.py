@@ -1,4 +1,4 @@
-"""What a stream of events can be about: a run, whose events are stored, or an audit, which is told as it stands."""
+"""What a stream of events can be about: a run with its stored events, or an audit with its current state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _encoder: Final = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What a stream is told next.
+    """What a stream sends next.
 
     Attributes:
         text: Events as they stand in the stream; empty: nothing has happened.
@@ -59,7 +59,7 @@ class Subject(Protocol):
         ...
 
     def news(self, transaction: Transaction, after: int) -> News:
-        """What happened behind this number, and whether it has ended."""
+        """Load what happened after this number, and whether the subject has ended."""
         ...
 
 
@@ -113,7 +113,7 @@ class RunSubject:
             transaction, self.run.id, tenant_id=self.run.tenant_id
         )  # before its events: those of its end are among them
         found = queries.events(transaction, self.run, after=after, limit=_BATCH)
-        text = b"".join(_event(one.seq, one.kind, told_event(self.run, one)) for one in found)
+        text = b"".join(_event(event.seq, event.kind, told_event(self.run, event)) for event in found)
         last = found[-1].seq if found else after
         if len(found) == _BATCH:
             return News(text=text, after=last, more=True)

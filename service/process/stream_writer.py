@@ -47,7 +47,7 @@ class Owner(Protocol):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Stream:
-    """What one client is told of one run or audit: made by a view, begun or dropped by the server.
+    """The events of one run or audit for one client. A view makes the stream; the server begins or drops it.
 
     Attributes:
         after: Number of the last event that is on its way.
@@ -76,7 +76,7 @@ class Stream:
     read: int = 0
 
     def begin(self, connection: socket.socket, *, chunked: bool) -> None:
-        """The head has been written; the socket is the stream's from now on, its answer in chunks (HTTP/1.1) or not."""
+        """Begin a stream on a socket whose head has been written. Its answer is in chunks (HTTP/1.1) or not."""
         self.connection, self.chunked = connection, chunked
         self.owner.begin(self)
 
@@ -98,7 +98,7 @@ class Stream:
 
 
 class Writer:
-    """Writes to all sockets, in a thread of its own.
+    """Write to all sockets, in a separate thread.
 
     Args:
         ended: Called with each stream that has ended.
@@ -135,14 +135,14 @@ class Writer:
         while not self._closed:
             for key, mask in self._ready.select(LATE_SECONDS if self._serving else None):
                 if key.data is None:
-                    self._heard()
+                    self._take_news()
                 else:
-                    self._moved(key.data, mask)
+                    self._serve_stream(key.data, mask)
             if (now := time.monotonic()) > late:
                 late = now + LATE_SECONDS
                 for stream in tuple(self._serving):
                     self._late(stream, now)
-        self._heard()
+        self._take_news()
         for stream in tuple(self._serving):
             stream.say(b"", last=True)
             self._write(stream)
@@ -151,7 +151,7 @@ class Writer:
         self._bell.close()
         self._ring.close()
 
-    def _heard(self) -> None:
+    def _take_news(self) -> None:
         """Take what was posted."""
         with contextlib.suppress(BlockingIOError):
             self._bell.recv(4096)
@@ -165,7 +165,7 @@ class Writer:
             stream.say(text, last=last)
             self._write(stream)
 
-    def _moved(self, stream: Stream, mask: int) -> None:
+    def _serve_stream(self, stream: Stream, mask: int) -> None:
         if mask & selectors.EVENT_READ and stream.connection is not None:
             try:
                 sent = stream.connection.recv(4096)

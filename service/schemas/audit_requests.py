@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from backprobe.isolation import IsolationLevel
-from service.schemas.requests import Capture, Labels, Limits, ProjectId, RulesAsked, RunAsked, Short, one_of
+from service.schemas.requests import Capture, Labels, Limits, ProjectId, RulesAsked, RunAsked, Short, one_of_schema
 from service.web.body import Int, Strict
-from service.web.printable_text import described
+from service.web.printable_text import describe_field
 from store.runs.model import Queue
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ CustomId = Annotated[Short, Field(min_length=1)]
 PolicyId = Annotated[str, Field(pattern=r"^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
 
 
-class Named(Strict):
-    """What has a name of yours."""
+class ItemName(Strict):
+    """The name of an item, to be validated alone."""
 
     custom_id: CustomId
 
@@ -33,12 +33,14 @@ class Named(Strict):
 class ItemAsked(RunAsked):
     """An item of an audit: a snippet as in `POST /v1/runs`, or a run that is there."""
 
-    model_config = ConfigDict(json_schema_extra=one_of(source="string", files="array", snippet="string", run="string"))
+    model_config = ConfigDict(
+        json_schema_extra=one_of_schema(source="string", files="array", snippet="string", run="string")
+    )
 
     custom_id: CustomId = Field(
         description="Your name for it; unique in the audit. A `source` without `entry` is named by it."
     )
-    project: Annotated[ProjectId | None, described(anyOf=[{"type": "null"}])] = Field(
+    project: Annotated[ProjectId | None, describe_field(anyOf=[{"type": "null"}])] = Field(
         default=None, description="Not here: an item goes where its audit goes."
     )
     run: Annotated[str, Field(pattern=_RUN)] | None = Field(default=None, description="A run that is there, by its id.")
@@ -46,7 +48,7 @@ class ItemAsked(RunAsked):
     @model_validator(mode="after")
     def _one_program(self) -> Self:
         given: Sequence[Any] = (self.source, self.files, self.snippet, self.run)
-        if sum(one is not None for one in given) != 1:
+        if sum(member is not None for member in given) != 1:
             message = "Give exactly one of `source`, `files`, `snippet` and `run`"
             raise ValueError(message)
         if self.project is not None:
@@ -89,7 +91,7 @@ class AuditHead(Strict):
     defaults: DefaultsAsked = Field(default_factory=DefaultsAsked, description="For items that do not say otherwise.")
 
     def whole(self, item: ItemAsked) -> ItemAsked:
-        """An item with the defaults of what it does not say."""
+        """Return an item with the defaults of what it does not state."""
         given = self.defaults.model_fields_set - item.model_fields_set
         return item.model_copy(update={name: getattr(self.defaults, name) for name in given})
 
@@ -100,7 +102,7 @@ class AuditAsked(AuditHead):
     PROGRAM = re.compile(r"#/items/\d+/(source|files/\d+/text)")
 
     items: Annotated[list[ItemAsked], Field(min_length=1, max_length=MOST_ITEMS)] = Field(
-        description="What is run and judged; one that cannot be run is refused alone, and told as not-run."
+        description="What is run and judged; one that cannot be run is refused alone, with state `not-run`."
     )
 
     @model_validator(mode="after")

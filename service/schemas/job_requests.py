@@ -64,7 +64,7 @@ class JobEnded(Strict):
     )
 
     @model_validator(mode="after")
-    def _failed(self) -> Self:
+    def _check_error(self) -> Self:
         if self.error is not None and self.status != "failed":
             message = "`error` is of a job whose `status` is failed"
             raise ValueError(message)

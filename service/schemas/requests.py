@@ -25,7 +25,7 @@ from backprobe.rules.framework.manual import every_rule
 from backprobe.rules.framework.rule import Confidence, Level
 from service.program_checks import MOST_FILES, path_fault
 from service.web.body import Int, Strict
-from service.web.printable_text import OTHERS, described, is_printable
+from service.web.printable_text import OTHERS, describe_field, is_printable
 from store.runs.limits import LIMITS, Limit
 from store.runs.model import Queue
 
@@ -49,8 +49,8 @@ def _printable(value: str) -> str:
 _PATH: Final = rf"^(?![^/]*:)(?!(?:.*/)?\.{{0,2}}(?:/|$))(?!(?:.*/)? )(?!.* (?:/|$))[^\\{OTHERS}]+$"
 """As `path_fault` has it: no `:` in the first part; no part is empty, `.` or `..`, or has a blank at either end."""
 
-Path = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_path), described(pattern=_PATH)]
-Short = Annotated[str, Field(max_length=200), AfterValidator(_printable), described(pattern=f"^[^{OTHERS}]*$")]
+Path = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_path), describe_field(pattern=_PATH)]
+Short = Annotated[str, Field(max_length=200), AfterValidator(_printable), describe_field(pattern=f"^[^{OTHERS}]*$")]
 
 ProjectId = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 Labels = Annotated[dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], Short], Field(max_length=32)]
@@ -83,22 +83,22 @@ class Capture(Strict):
         "isolation namespace with a cgroup for the run; elsewhere the rows say that it could not be done.",
     )
 
-    def stored(self) -> dict[str, Any]:
-        """As a run keeps it: what was left open is left out."""
+    def to_stored(self) -> dict[str, Any]:
+        """Return the fields as a run stores them, without those that are None."""
         return self.model_dump(exclude_none=True)
 
 
 def _limit(limit: Limit) -> tuple[Any, Any]:
-    """The field of one limit: a refusal names both ends of its range."""
+    """Make the field of one limit. A refusal names both ends of its range."""
 
-    def within(value: int) -> int:
+    def check_range(value: int) -> int:
         if not limit.least <= value <= limit.most:
             message = "{name} takes {least} to {most} ({unit})"
             told = {"name": limit.name, "least": limit.least, "most": limit.most, "unit": limit.unit}
             raise PydanticCustomError("out_of_range", message, told)
         return value
 
-    kind: Any = Annotated[Int, AfterValidator(within)]
+    kind: Any = Annotated[Int, AfterValidator(check_range)]
     text = f"{limit.unit}; default {limit.default}."
     return kind | None, Field(
         default=None, description=text, json_schema_extra={"minimum": limit.least, "maximum": limit.most}
@@ -122,7 +122,7 @@ else:
 
 
 def _settings(value: Any, told: ValidationInfo) -> Any:
-    """A setting of judging, checked as `[tool.backprobe]` is."""
+    """Check a setting of judging as `[tool.backprobe]` is checked."""
     try:
         options_from({str(told.field_name): value}, every_rule())
     except BadOption as error:
@@ -143,7 +143,8 @@ class RulesAsked(Strict):
     )
     ignore: Names = Field(default_factory=list, description="These rules not.")
     severity: Annotated[dict[Name, Level], Field(max_length=500)] = Field(
-        default_factory=dict, description="A level by rule, in place of its own; an exception stays an error."
+        default_factory=dict,
+        description="A level by rule, in place of the rule's default; an exception stays an error.",
     )
     per_file_ignores: Annotated[dict[Name, Names], Field(max_length=100)] = Field(
         default_factory=dict, description="Rules by a pattern of paths (`tests/*`): findings there are left out."
@@ -171,8 +172,8 @@ class SnippetAsked(Strict):
     )
 
 
-def one_of(**kinds: str) -> Any:
-    """For `model_config`: exactly one of these fields is given, of that JSON type; the others are not, or are null.
+def one_of_schema(**kinds: str) -> Any:
+    """Build a JSON schema for `model_config`: exactly one of these fields is given, of its type; the others are null.
 
     One file of `files` alone is a program, so it has some text; of several one is the `entry`.
     """
@@ -182,8 +183,8 @@ def one_of(**kinds: str) -> Any:
         alone = {"required": [name], "properties": {**none, name: {"type": kind}}}
         if name == "files":
             text = {"properties": {"text": {"minLength": 1}}}
-            one, several = {"type": kind, "maxItems": 1, "items": text}, {"type": kind, "minItems": 2}
-            branches.append({"required": [name], "properties": {**none, name: one}})
+            single, several = {"type": kind, "maxItems": 1, "items": text}, {"type": kind, "minItems": 2}
+            branches.append({"required": [name], "properties": {**none, name: single}})
             entry = {"type": "string"}
             alone = {"required": [name, "entry"], "properties": {**none, name: several, "entry": entry}}
         branches.append(alone)
@@ -195,9 +196,9 @@ class RunAsked(Strict):
 
     PROGRAM = re.compile(r"#/source|#/files/\d+/text")
 
-    model_config = ConfigDict(json_schema_extra=one_of(source="string", files="array", snippet="string"))
+    model_config = ConfigDict(json_schema_extra=one_of_schema(source="string", files="array", snippet="string"))
 
-    source: Annotated[str, described(minLength=1)] | None = Field(
+    source: Annotated[str, describe_field(minLength=1)] | None = Field(
         default=None, description="A program of one file; `entry` is its name."
     )
     files: Annotated[list[File], Field(min_length=1, max_length=MOST_FILES)] | None = Field(
@@ -207,7 +208,7 @@ class RunAsked(Strict):
     entry: Path | None = Field(
         default=None,
         description="Which of `files` to start, or a module among them, which is run as by `python -m`; needed if there"
-        " are several. With `source`: the name of its file; without, it is told as unnamed, its path is snippet.py.",
+        " are several. With `source`: the name of its file; without, it is shown as unnamed, its path is snippet.py.",
     )
     snippet: Annotated[str, Field(pattern=r"^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
         default=None, description="A program that was sent before, by its id."
@@ -215,7 +216,7 @@ class RunAsked(Strict):
     arguments: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(
         default_factory=list, description="`sys.argv[1:]`."
     )
-    device: Annotated[str, described(enum=list(DEVICES))] = Field(
+    device: Annotated[str, describe_field(enum=list(DEVICES))] = Field(
         default="cpu", max_length=64, description="cpu or cuda."
     )
     queue: Queue | None = Field(default=None, description="Derived from `device` if it is not given.")
@@ -281,7 +282,7 @@ class TrialAsked(Strict):
 class RunChanged(Strict):
     """What is to change of a run; what is not given stays. Read by `model_fields_set`: the defaults mean nothing."""
 
-    labels: Labels = Field(default_factory=dict, description="All of its labels anew.")
+    labels: Labels = Field(default_factory=dict, description="Replaces all of its labels.")
     pinned: bool = Field(default_factory=bool, description="Its record is never expired.")
     kept_until: AwareDatetime = Field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC),

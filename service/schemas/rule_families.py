@@ -27,5 +27,5 @@ FAMILIES: Final = {
 
 
 def family_of(code: str) -> str:
-    """The family of a rule, by its code."""
+    """Return the family of a rule, by its code."""
     return next((name for name, (codes, _) in FAMILIES.items() if codes and code.startswith(codes)), "plug-ins")

@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from backprobe.show.plain_text import plain
 from service.problems.errors import Place, Problem
 from service.web.content import check_content_type, check_encoding
+from service.web.suggestions import suggest_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -70,15 +71,15 @@ def _no_constant(name: str) -> float:
 
 def pointer(parts: Iterable[int | str]) -> str:
     """RFC 6901, as a URI fragment: `#/files/0/text`. A name that no schema has may be as long as a body: it is cut."""
-    return "#" + "".join("/" + _cut(str(part)).replace("~", "~0").replace("/", "~1") for part in parts)
+    return "#" + "".join("/" + _shorten_name(str(part)).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
 def _read_json(raw: bytes, what: str) -> Any:
-    """The value of the bytes; `what`: they are, for people.
+    """Parse the bytes as JSON; `what` names them for people.
 
     Raises:
         Problem: `malformed-request`: not UTF-8, not JSON, a doubled key, or nested too deeply.
@@ -159,18 +160,16 @@ def _check_parameters(given: Mapping[str, str]) -> None:
 
 
 _SAID: Final = {"extra_forbidden": "unknown-field", "missing": "missing-field", "model_type": "not-an-object"}
-_WORDS: Final = {
-    "extra_forbidden": "There is no such field.",
-    "missing": "This field is needed.",
-    "model_type": "The body is not a JSON object.",
-}
+_WORDS: Final = {"missing": "This field is needed.", "model_type": "The body is not a JSON object."}
 
 
 def _code(fault: ErrorDetails) -> str:
     return _SAID.get(fault["type"], fault["type"].replace("_", "-"))
 
 
-def _detail(fault: ErrorDetails) -> str:
+def _detail(fault: ErrorDetails, model: type[Strict], unknown: str = "There is no such field.") -> str:
+    if fault["type"] == "extra_forbidden":
+        return unknown + suggest_name(model, fault["loc"])
     said = fault["msg"].removeprefix("Value error, ").replace("Input should", "It should", 1)
     return _WORDS.get(fault["type"], said.replace(" after validation", "") + ".")[:300]
 
@@ -185,7 +184,7 @@ def _invalid(error: ValidationError, place: Callable[[ErrorDetails], Place]) -> 
 
 
 def _handing(view: Callable[..., Any], name: str, model: type[Strict]) -> Callable[..., Any]:
-    """Calls a view with what was asked under a name; without it where it can say nothing."""
+    """Pass what was asked to a view under a name; without it if the model has no fields."""
     if model.model_fields:
         return lambda asked, *args, **kwargs: view(*args, **{name: asked}, **kwargs)
     return lambda _asked, *args, **kwargs: view(*args, **kwargs)
@@ -197,8 +196,8 @@ LABELS: Final = "label.*"
 """Parameters `label.NAME=VALUE`; a query's field `labels` has this alias."""
 
 
-def parsed(raw: bytes, model: type[Model], what: str = "The body") -> Model:
-    """What the bytes ask for.
+def parse_json(raw: bytes, model: type[Model], what: str = "The body") -> Model:
+    """Parse the bytes into what they ask for.
 
     Raises:
         Problem: `malformed-request`, `invalid-request`.
@@ -207,7 +206,9 @@ def parsed(raw: bytes, model: type[Model], what: str = "The body") -> Model:
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
-        raise _invalid(error, lambda f: Place(pointer=pointer(f["loc"]), code=_code(f), detail=_detail(f))) from None
+        raise _invalid(
+            error, lambda f: Place(pointer=pointer(f["loc"]), code=_code(f), detail=_detail(f, model))
+        ) from None
 
 
 LINES: Final = "application/x-ndjson"
@@ -226,7 +227,7 @@ def body(model: type[Strict], *, optional: bool = False, lines: tuple[type[Stric
         hand = _handing(view, "body", model)
 
         @functools.wraps(view)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def call_view(*args: Any, **kwargs: Any) -> Any:
             check_encoding()
             if lines and request.mimetype == LINES:
                 return hand(None, *args, **kwargs)
@@ -235,11 +236,11 @@ def body(model: type[Strict], *, optional: bool = False, lines: tuple[type[Stric
             if not raw and optional:
                 return hand(model(), *args, **kwargs)
             check_content_type()
-            return hand(parsed(raw, model), *args, **kwargs)
+            return hand(parse_json(raw, model), *args, **kwargs)
 
-        checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined] for the document
-        checked.body_lines = lines  # type: ignore[attr-defined] likewise
-        return checked  # type: ignore[return-value] the decorated view keeps its type
+        call_view.body_model, call_view.body_optional = model, optional  # type: ignore[attr-defined] for the document
+        call_view.body_lines = lines  # type: ignore[attr-defined] likewise
+        return call_view  # type: ignore[return-value] the decorated view keeps its type
 
     return decorate
 
@@ -254,17 +255,17 @@ def query(model: type[Strict]) -> Callable[[F], F]:
         hand = _handing(view, "query", model)
 
         @functools.wraps(view)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def call_view(*args: Any, **kwargs: Any) -> Any:
             return hand(read_query(model), *args, **kwargs)
 
-        checked.query_model = model  # type: ignore[attr-defined] for the document
-        return checked  # type: ignore[return-value] the decorated view keeps its type
+        call_view.query_model = model  # type: ignore[attr-defined] for the document
+        return call_view  # type: ignore[return-value] the decorated view keeps its type
 
     return decorate
 
 
 def read_query(model: type[Model]) -> Model:
-    """The parameters of the current request.
+    """Parse the parameters of the current request.
 
     Raises:
         Problem: `repeated-parameter`; `invalid-request`, naming each unknown or wrong parameter.
@@ -291,7 +292,7 @@ def read_query(model: type[Model]) -> Model:
             if name == LABELS:
                 name = f"{LABEL}{fault['loc'][1] if len(fault['loc']) > 1 else '*'}"[:100]
             unknown = fault["type"] == "extra_forbidden"
-            detail = "There is no such parameter." if unknown else _detail(fault)
-            return Place(parameter=name, code="unknown-parameter" if unknown else _code(fault), detail=detail)
+            code = "unknown-parameter" if unknown else _code(fault)
+            return Place(parameter=name, code=code, detail=_detail(fault, model, "There is no such parameter."))
 
         raise _invalid(error, place) from None

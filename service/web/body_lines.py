@@ -46,7 +46,7 @@ class Line:
 
 
 def lines_of(stream: _Stream) -> Iterator[Line]:
-    """The lines of a stream, with one of them in hand at a time."""
+    """Yield the lines of a stream; only one of them is in memory at a time."""
     number, raw, digest, size = 1, bytearray(), hashlib.sha256(), 0
     while piece := stream.read(_PIECE_BYTES):
         parts = piece.split(b"\n")

@@ -39,10 +39,10 @@ def encode(response: Response) -> None:
     if request.accept_encodings["gzip"] <= 0 or (not response.is_streamed and len(response.get_data()) < LEAST_BYTES):
         return
     if response.is_streamed:
-        response.response = _coded(response.iter_encoded())
+        response.response = _compress_pieces(response.iter_encoded())
         response.headers.pop("Content-Length", None)
     else:
-        response.set_data(b"".join(_coded([response.get_data()])))
+        response.set_data(b"".join(_compress_pieces([response.get_data()])))
     response.content_encoding = "gzip"
     tag, weak = response.get_etag()
     if tag is not None and not weak:
@@ -67,11 +67,11 @@ def _is_static(response: Response) -> bool:
     if response.mimetype not in _STATIC or request.accept_encodings["gzip"] <= 0:
         return False
     response.direct_passthrough = False
-    response.get_data()  # a file of ours, some kB
+    response.get_data()  # a static file, some kB
     return True
 
 
-def _coded(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _compress_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Flushed after each piece: a list that is streamed comes as it is read."""
     coder = zlib.compressobj(LEVEL, zlib.DEFLATED, _GZIP)
     for piece in pieces:

@@ -40,12 +40,12 @@ class Cursors:
         return hmac.digest(self._secret, hashlib.sha256(scope).digest() + key, "sha256")[:_MAC_BYTES]
 
     def sign(self, listing: str, filters: Mapping[str, Any], key: Sequence[int | float | str | None]) -> str:
-        """The cursor that leads behind `key` in the list of that name with these filters."""
+        """Sign the cursor that leads behind `key` in the list of that name with these filters."""
         raw = msgspec.json.encode(list(key))
         return _text(self._mac(listing, filters, raw) + raw)
 
     def read(self, listing: str, filters: Mapping[str, Any], cursor: str) -> list[Any]:
-        """The key that was signed.
+        """Return the key that was signed.
 
         Raises:
             Problem: `bad-cursor`: not ours, or of another list or other filters.

@@ -82,7 +82,7 @@ class Effect:
 
 
 def given_key() -> str | None:
-    """The Idempotency-Key of the request; None: it has none.
+    """Return the Idempotency-Key of the request; None if it has none.
 
     Raises:
         Problem: `invalid-request`.
@@ -98,14 +98,14 @@ def given_key() -> str | None:
 
 @contextmanager
 def effect() -> Generator[Effect]:
-    """The transaction of a write; `body()` has checked the request before.
+    """Yield the transaction of a write; `body()` has checked the request before.
 
     Raises:
         Problem: `idempotency-in-flight`, `idempotency-mismatch`, `invalid-request`.
     """
     key = given_key()
     with context().database.begin() as transaction:
-        known = None if key is None else _begun(transaction, key)
+        known = None if key is None else _begin_idempotent(transaction, key)
         yield Effect(transaction=transaction, key=key, known=known)
 
 
@@ -124,9 +124,9 @@ def storing() -> Generator[Effect]:
 
 @contextmanager
 def within_quotas() -> Generator[None]:
-    """A quota of the tenant that is used up is a `quota-exceeded`, a queue without room for anybody a `queue-full`.
+    """Turn a full quota of the tenant into `quota-exceeded`, and a full queue into `queue-full`.
 
-    A database without room for who has more than its share of it is a `database-full`. All are refused before anything
+    A full database becomes `database-full` for a tenant that has more than its share. Everything is refused before it
     is stored.
     """
     try:
@@ -142,12 +142,12 @@ def within_quotas() -> Generator[None]:
         raise Problem("database-full", said[0].upper() + said[1:], headers=after) from None
 
 
-def _begun(transaction: Transaction, key: str) -> idempotency.Answer | None:
+def _begin_idempotent(transaction: Transaction, key: str) -> idempotency.Answer | None:
     return begin_key(transaction, key, digest_of_request())
 
 
 def request_line() -> bytes:
-    """Method, path and query of this request, as the digest of a request begins with them.
+    """Return method, path and query of this request, with which the digest of a request begins.
 
     The order of parameters is no difference, except of values of one name. Without a query it is what releases before
     wrote, which left the query out: keys of theirs stay good.
@@ -160,7 +160,7 @@ def request_line() -> bytes:
 
 
 def digest_of_request() -> bytes:
-    """What tells this request from another under the same key: over its method, path, query and body."""
+    """Compute what distinguishes requests under the same key: a digest of method, path, query and body."""
     return hashlib.sha256(request_line() + g.get("body_sha256", b"")).digest()
 
 
@@ -175,16 +175,16 @@ def begin_key(transaction: Transaction, key: str, sent: bytes) -> idempotency.An
     except idempotency.InFlight:
         raise in_flight() from None
     except idempotency.Mismatch:
-        raise mismatched() from None
+        raise build_mismatch_problem() from None
 
 
 def in_flight() -> Problem:
-    """The first request with this key is still being worked on."""
+    """Return the problem that the first request with this key is still being worked on."""
     return Problem("idempotency-in-flight", f"{idempotency.InFlight()}.", headers={"Retry-After": str(RETRY_SECONDS)})
 
 
-def mismatched() -> Problem:
-    """The key came with another request before."""
+def build_mismatch_problem() -> Problem:
+    """Return the problem that the key came with another request before."""
     detail = f"{idempotency.Mismatch()}."
     place = Place(header=HEADER, code="idempotency-mismatch", detail=detail)
     return Problem("idempotency-mismatch", detail, places=(place,))

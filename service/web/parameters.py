@@ -21,7 +21,7 @@ def _boolean(value: object) -> object:
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
-def _listed(value: object) -> object:
+def _split_list(value: object) -> object:
     return value.split(",") if isinstance(value, str) else value
 
 
@@ -56,10 +56,33 @@ Measure = Annotated[float, BeforeValidator(_decimal, json_schema_input_type=floa
 """A number of a parameter: decimal, with an exponent or not; finite."""
 
 Flag = Annotated[bool, BeforeValidator(_boolean, json_schema_input_type=bool)]
-Split = BeforeValidator(_listed, json_schema_input_type=list[str])
+Split = BeforeValidator(_split_list, json_schema_input_type=list[str])
 """Several values of a parameter, joined by commas: any of them."""
 
+_SPAN: Final = r"^[1-9][0-9]{0,4}[mhdw]$"
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def _check_span(value: object) -> object:
+    if isinstance(value, str) and re.match(_SPAN, value) is None:
+        message = "Write a number and a unit: 30m, 1h, 7d or 2w"
+        raise ValueError(message)
+    return value
+
+
+Span = Annotated[str, BeforeValidator(_check_span, json_schema_input_type=str), Field(pattern=_SPAN)]
+"""A length of time: a number of minutes, hours, days or weeks."""
+
+
+def length_of_span(span: str) -> datetime.timedelta:
+    """Return the length of a `Span`."""
+    return datetime.timedelta(**{_UNITS[span[-1]]: int(span[:-1])})
+
+
 Time = Annotated[datetime.datetime, BeforeValidator(_time, json_schema_input_type=datetime.datetime)]
+Address = Annotated[str, Field(max_length=2000)]
+"""A path with its query, which a sign-in leads back to."""
+
 PageSize = Annotated[Whole, Field(ge=1, le=1000)]
 Cursor = Annotated[str, Field(min_length=1, max_length=512, json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"})]
 
@@ -71,7 +94,7 @@ class Page(Strict):
     cursor: Cursor | None = Field(default=None, description="`next_cursor` of the page before.")
 
     def filters(self) -> dict[str, Any]:
-        """What decides which items are in the list: a cursor is bound to it."""
+        """Return what decides which items are in the list. A cursor is bound to it."""
         return self.model_dump(exclude={"limit", "cursor", "format", "include"}, exclude_none=True)
 
 

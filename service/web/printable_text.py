@@ -32,13 +32,13 @@ _REFUSED: Final = re.compile(f"[{OTHERS}{_BEYOND}]")
 
 
 def is_printable(text: str) -> bool:
-    """It is one line of characters that can be seen."""
+    """Return whether the text is one line of visible characters."""
     return _REFUSED.search(text) is None
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Annotates a field with words of JSON Schema for what a validator of ours checks: the document says it too."""
+    """Annotate a field with the JSON Schema keywords of its custom validator, so that the document has them too."""
 
     words: tuple[tuple[str, Any], ...]
 
@@ -46,6 +46,6 @@ class Described:
         return {**handler(core), **dict(self.words)}
 
 
-def described(**words: Any) -> Described:
-    """Such an annotation: `described(pattern="...")`."""
+def describe_field(**words: Any) -> Described:
+    """Such an annotation: `describe_field(pattern="...")`."""
     return Described(words=tuple(words.items()))

@@ -26,18 +26,18 @@ REVISION: Final = hashlib.sha256(__version__.encode()).hexdigest()[:6]
 """Part of every ETag: another version may show the same state in another way."""
 
 SAME: Final = Answer(text="Not changed since.")
-"""How a 304 is told in the document."""
+"""The description of a 304 in the OpenAPI document."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer; `value` is plain (`queries.as_json`), bytes are made once."""
+    """Build a JSON answer; `value` is plain (`queries.as_json`)."""
     return Response(_encoder.encode(value), status, dict(headers or {}), mimetype="application/json")
 
 
 def conditional(answer: Response) -> Response:
-    """The answer, with an ETag of its bytes if it has none; 304 for whoever has this very state already."""
+    """Return the answer with an ETag of its bytes if it has none; 304 if the client has this very state already."""
     tag, _ = answer.get_etag()
     if tag is None:
         tag = hashlib.sha256(answer.get_data()).hexdigest()[:16]
@@ -50,7 +50,7 @@ def conditional(answer: Response) -> Response:
 
 
 def etag_of(run: RunRow) -> str:
-    """The ETag of everything below a run, quotes included; it changes whenever a reader could see a difference."""
+    """Return the ETag of everything below a run, with quotes. It changes whenever a reader could see a difference."""
     place = "" if run.queue_position is None else f"-q{run.queue_position}"
     return f'"{run.version}{place}-{REVISION}"'
 
@@ -93,21 +93,34 @@ def cache_headers(run: RunRow) -> dict[str, str]:
 
 
 def iso(at: datetime.datetime) -> str:
-    """A time in UTC as the store compares it: `2026-11-20T19:52:29.123Z`."""
+    """Format a time in UTC as the store compares it: `2026-11-20T19:52:29.123Z`."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def sign(listing: str, filters: Mapping[str, Any], key: Sequence[int | float | str | None]) -> str:
-    """The cursor that leads behind `key` in a list of the caller's tenant; another tenant's is refused."""
+    """Sign the cursor that leads behind `key` in a list of the caller's tenant; another tenant's is refused."""
     return context().cursors.sign(f"{caller().tenant_id} {listing}", filters, key)
 
 
 def next_link(cursor: str | None) -> dict[str, str]:
-    """The header that leads to the next page of this request's list; none at the end."""
+    """Return the header that leads to the next page of this request's list; empty at the end."""
     if cursor is None:
         return {}
     again = {name: value for name, value in request.args.items() if name != "cursor"}
     return {"Link": f'<{request.path}?{urlencode({**again, "cursor": cursor})}>; rel="next"'}
+
+
+def next_address(listing: str, query: Page, after: Sequence[int | str | None] | None) -> str | None:
+    """Return the address of the next page of a list on a page for people; None: this was the last.
+
+    Args:
+        listing, query: As of `page_reply`.
+        after: Key of the last item; None: there are no more.
+    """
+    if after is None:
+        return None
+    again = {name: value for name, value in request.args.items() if name != "cursor"}
+    return f"{request.path}?{urlencode({**again, 'cursor': sign(listing, query.filters(), after)})}"
 
 
 def page_reply(
@@ -117,7 +130,7 @@ def page_reply(
     after: Sequence[int | str | None] | None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A page of a list: items, the signed cursor of the next page, and the same as a Link header.
+    """Build a page of a list: items, the signed cursor of the next page, and the same as a Link header.
 
     Args:
         listing: What the list is of; a cursor of another one is refused.
@@ -133,8 +146,8 @@ def page_reply(
     return json_reply({"items": items, "next_cursor": cursor}, headers=sent)
 
 
-def after_of(listing: str, query: Page) -> list[Any] | None:
-    """The key that the cursor of this request carries; None: the first page.
+def read_cursor(listing: str, query: Page) -> list[Any] | None:
+    """Return the key that the cursor of this request contains; None: the first page.
 
     Raises:
         Problem: `bad-cursor`.

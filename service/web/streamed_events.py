@@ -1,8 +1,8 @@
 """Server-sent events as an answer: of anything that a stream can be about (`service.process.stream_subjects`).
 
-1. A stream is for who asks for `text/event-stream`; it holds no thread where the server hands its socket over
+1. A client that accepts `text/event-stream` gets a stream; it holds no thread where the server hands its socket over
    (`service.process.event_streams`), else one of the few that long lists may hold.
-2. `id` is the event's number: a client comes back with `Last-Event-ID`, and is told what lies behind it.
+2. `id` is the event's number: a client that reconnects with `Last-Event-ID` gets the events after it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _NUMBER: Final = re.compile("[0-9]{1,9}")
 
 
 def wants_stream() -> bool:
-    """The request asks for a stream rather than a list."""
+    """Return whether the request asks for a stream rather than a list."""
     return STREAM in request.accept_mimetypes.values()
 
 
 def last_seen(after: int) -> int:
-    """The number behind which a client wants to go on.
+    """Return the number of the event after which a client wants to go on.
 
     Raises:
         Problem: `invalid-request`.
@@ -51,8 +51,8 @@ def last_seen(after: int) -> int:
     return max(after, int(asked))
 
 
-def streamed(subject: Subject, after: int, *, ended: bool) -> Response:
-    """The answer that tells what happens to a subject behind this number.
+def stream_events(subject: Subject, after: int, *, ended: bool) -> Response:
+    """Answer with a stream of what happens to a subject after this number.
 
     Args:
         subject: Of which the caller was allowed to know.
@@ -60,7 +60,7 @@ def streamed(subject: Subject, after: int, *, ended: bool) -> Response:
         ended: There is nothing more to tell.
     """
     shared = context()
-    if ended and request.headers.get("Last-Event-ID"):  # a browser comes back for ever unless it is told 204
+    if ended and request.headers.get("Last-Event-ID"):  # a browser reconnects for ever unless it gets a 204
         return Response(status=204)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Vary": "Accept"}
     content_type = f"{STREAM}; charset=utf-8"
@@ -72,7 +72,7 @@ def streamed(subject: Subject, after: int, *, ended: bool) -> Response:
         return _HandedOver(taker, headers, content_type)
     give_back = shared.lists.demand()
     taker = _stream_of_caller(shared, subject, after, give_back)
-    answer = Response(_held(give_back, _stream(shared, taker)), 200, headers, content_type=content_type)
+    answer = Response(_release_after(give_back, _stream(shared, taker)), 200, headers, content_type=content_type)
     answer.call_on_close(give_back)  # also where nothing of it was ever read
     return answer
 
@@ -96,7 +96,7 @@ class _HandedOver(Response):
         return super().__call__(environ, start_response)
 
 
-def _held(give_back: Callable[[], None], stream: Iterator[bytes]) -> Iterator[bytes]:
+def _release_after(give_back: Callable[[], None], stream: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from stream
     finally:
@@ -104,7 +104,7 @@ def _held(give_back: Callable[[], None], stream: Iterator[bytes]) -> Iterator[by
 
 
 def _stream(shared: Context, stream: Stream) -> Iterator[bytes]:
-    """The same for a server that keeps its sockets: in the thread that answers."""
+    """Yield the stream from the thread that answers, for a server that keeps its sockets."""
     stop = time.monotonic() + stream_writer.LONGEST_SECONDS
     beat = time.monotonic() + stream_writer.BEAT_SECONDS
     yield event_streams.BEGIN

@@ -28,15 +28,15 @@ class Column:
     """One column: its name with dots, the way to its value, and what it holds.
 
     Attributes:
-        kind: `bool`, `int`, `float`, `text`, or `json` for what has parts of its own.
+        kind: `bool`, `int`, `float`, `text`, or `json` for objects and lists.
     """
 
     name: str
     steps: tuple[str, ...]
     kind: Literal["bool", "int", "float", "text", "json"]
 
-    def of(self, row: Any) -> Any:
-        """The value in a row of plain JSON; None where something on the way is null."""
+    def read_value(self, row: Any) -> Any:
+        """Return the value in a row of plain JSON; None if an object on its path is null."""
         for step in self.steps:
             if row is None:
                 return None
@@ -45,7 +45,7 @@ class Column:
 
 
 def columns(row: type[Any], *, name: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """The columns of a list whose rows are of this dataclass, in order of its fields."""
+    """List the columns of rows of this dataclass, in order of its fields."""
     found: list[Column] = []
     hints = get_type_hints(row)
     for field in dataclasses.fields(row):
@@ -59,7 +59,7 @@ def columns(row: type[Any], *, name: tuple[str, ...] = ()) -> tuple[Column, ...]
 
 
 def _bare(hint: Any) -> Any:
-    """The type without `| None`."""
+    """Return the type without `| None`."""
     if get_origin(hint) in {Union, types.UnionType}:
         options = [option for option in get_args(hint) if option is not type(None)]
         return options[0] if len(options) == 1 else Any
@@ -74,13 +74,13 @@ def _kind(hint: Any) -> Literal["bool", "int", "float", "text", "json"]:
 
 
 def csv_header(of: Sequence[Column]) -> bytes:
-    """The first line."""
+    """Write the first line."""
     return _lines([[column.name for column in of]])
 
 
 def csv_rows(of: Sequence[Column], rows: Iterable[Any]) -> bytes:
     """Lines of CSV, ended by CR LF (RFC 4180); null is the empty cell, true and false are words."""
-    return _lines([[_cell(column, column.of(row)) for column in of] for row in rows])
+    return _lines([[_cell(column, column.read_value(row)) for column in of] for row in rows])
 
 
 def _cell(column: Column, value: Any) -> str:
@@ -101,8 +101,8 @@ def _lines(cells: Sequence[Sequence[str]]) -> bytes:
 
 
 def values(column: Column, rows: Sequence[Any]) -> list[Any]:
-    """The column's values for Parquet: numbers as numbers, NaN as itself, parts as JSON text."""
-    found = [column.of(row) for row in rows]
+    """Return the column's values for Parquet: numbers as numbers, NaN as itself, parts as JSON text."""
+    found = [column.read_value(row) for row in rows]
     if column.kind == "float":
         return [_NUMBERS.get(value, value) if isinstance(value, str) else value for value in found]
     if column.kind == "json":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from flask import Response
@@ -17,7 +18,7 @@ from service.schemas.responses.access import AuditEntryList, KeyList, KeyMade, M
 from service.web.body import Strict, body, query
 from service.web.idempotency import effect
 from service.web.parameters import Page, Time
-from service.web.reply import after_of, iso, json_reply, page_reply
+from service.web.reply import iso, json_reply, page_reply, read_cursor
 from store.access import audit_log, keys, quotas, tenants
 from store.database.ids import is_id
 from store.runs.limits import LIMITS
@@ -40,7 +41,8 @@ class KeyAsked(Strict):
     )
     expires_at: Time | None = Field(
         default=None,
-        description="From then on it opens nothing; never later than the caller's own key, which is the default.",
+        description="A time to come: from then on it opens nothing. Never later than the end of the caller's own key, "
+        "which is the default.",
     )
 
 
@@ -52,7 +54,7 @@ class AuditQuery(Page):
     at_gt: Time | None = Field(default=None, alias="at.gt", description="Written later than this.")
 
 
-def _told(key: keys.Key) -> dict[str, Any]:
+def _key_to_json(key: keys.Key) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
@@ -81,21 +83,28 @@ def _told(key: keys.Key) -> dict[str, Any]:
 )
 def create_key(body: KeyAsked) -> Response:
     """Make a key. It is stored as a hash: nobody can show it again."""
+    made, secret, headers = make_key(body)
+    return json_reply({**_key_to_json(made), "secret": secret}, 201, {"Cache-Control": "no-store", **headers})
+
+
+def make_key(asked: KeyAsked) -> tuple[keys.Key, str | None, dict[str, str]]:
+    """Make a key for the caller's tenant; the key, its secret (None: the request came again), headers of the answer."""
+    demand("keys:write")
     demand_tenant()
-    for scope in body.scopes:
+    for scope in asked.scopes:
         demand(scope)
     secret: str | None = None
     with effect() as write:
         if write.known is not None:
-            made = _known(write.transaction, (write.known.body or b"").decode())
+            made = _load_key(write.transaction, (write.known.body or b"").decode())
         else:
             secret, prefix = new_key()
-            made = _made(write.transaction, body, secret, prefix)
+            made = _create_key(write.transaction, asked, secret, prefix)
             write.done("key.create", made.id, detail={"scopes": list(made.scopes)})
-    return json_reply({**_told(made), "secret": secret}, 201, {"Cache-Control": "no-store", **write.headers})
+    return made, secret, write.headers
 
 
-def _known(transaction: Transaction, public_id: str) -> keys.Key:
+def _load_key(transaction: Transaction, public_id: str) -> keys.Key:
     found = keys.get(transaction, public_id, tenant_id=caller().tenant_id)
     if found is None:
         raise Problem("not-found", f"There is no key {public_id[:40]}.")
@@ -106,20 +115,25 @@ def _checked_expiry(asked: KeyAsked) -> str | None:
     """When the new key ends: never after the caller's own, which could live on in it otherwise.
 
     Raises:
-        Problem: `invalid-request`: later than that was asked for.
+        Problem: `invalid-request`: it would end later than that, or has ended already.
     """
     own = caller().expires_at
     if asked.expires_at is None:
         return own
     wanted = iso(asked.expires_at)
+    if asked.expires_at <= datetime.datetime.now(datetime.UTC):
+        raise _refuse_expiry("in-the-past", f"{wanted} is in the past: choose a later time.")
     if own is not None and wanted > own:
         detail = f"The key that makes it opens nothing from {own} on; a key it makes must not outlive it."
-        place = Place(pointer="#/expires_at", code="outlives-its-maker", detail=detail)
-        raise Problem("invalid-request", detail, places=(place,))
+        raise _refuse_expiry("outlives-its-maker", detail)
     return wanted
 
 
-def _made(transaction: Transaction, asked: KeyAsked, secret: str, prefix: str) -> keys.Key:
+def _refuse_expiry(code: str, detail: str) -> Problem:
+    return Problem("invalid-request", detail, places=(Place(pointer="#/expires_at", code=code, detail=detail),))
+
+
+def _create_key(transaction: Transaction, asked: KeyAsked, secret: str, prefix: str) -> keys.Key:
     expires_at = _checked_expiry(asked)
     new = keys.NewKey(
         name=asked.name,
@@ -141,29 +155,67 @@ def _made(transaction: Transaction, asked: KeyAsked, secret: str, prefix: str) -
 @answers({200: Answer(text="A page of keys, newest first.", model=KeyList, headers=("Link",))}, scope="keys:write")
 def list_keys(query: Page) -> Response:
     """The keys, also those that were taken back; never what would open anything."""
+    page = keys_page("keys", query)
+    return page_reply(
+        "keys", query, [_key_to_json(key) for key in page.items], None if page.next is None else [page.next]
+    )
+
+
+def keys_page(listing: str, query: Page) -> keys.KeyPage:
+    """Return some keys of the caller's tenant."""
+    demand("keys:write")
     demand_tenant()
-    after = after_of("keys", query)
+    after = read_cursor(listing, query)
     with context().database.read() as transaction:
-        page = keys.page(
+        return keys.page(
             transaction, tenant_id=caller().tenant_id, after=after[0] if after else None, limit=query.limit
         )
-    return page_reply("keys", query, [_told(key) for key in page.items], None if page.next is None else [page.next])
+
+
+def key_of(public_id: str) -> keys.Key:
+    """Return a key of the caller's tenant that opens something or has expired.
+
+    Raises:
+        Problem: `not-found`, also of a key that was revoked.
+    """
+    demand("keys:write")
+    demand_tenant()
+    with context().database.read() as transaction:
+        found = keys.get(transaction, public_id, tenant_id=caller().tenant_id) if is_id("key", public_id) else None
+    if found is None or found.revoked_at is not None:
+        raise _no_such_key(public_id)
+    return found
+
+
+def _no_such_key(public_id: str) -> Problem:
+    return Problem("not-found", f"There is no key {public_id[:40]} that opens anything.")
 
 
 @blueprint.delete("/v1/keys/<key>")
 @query(NoQuery)
-@answers({204: Answer(text="It opens nothing any more.")}, scope="keys:write")
+@answers({204: Answer(text="The key is revoked.")}, scope="keys:write")
 def revoke_key(key: str) -> Response:
     """Take a key back; the next request with it is refused. A key that may do more than the caller's stays."""
+    take_key_back(key)
+    return Response(status=204)
+
+
+def take_key_back(public_id: str) -> None:
+    """Revoke a key of the caller's tenant.
+
+    Raises:
+        Problem: `not-found`; `scope-missing`, if the key may do more than the caller's.
+    """
+    demand("keys:write")
     demand_tenant()
     with effect() as write:
-        found = keys.get(write.transaction, key, tenant_id=caller().tenant_id) if is_id("key", key) else None
+        which = {"tenant_id": caller().tenant_id}
+        found = keys.get(write.transaction, public_id, **which) if is_id("key", public_id) else None
         for scope in () if found is None or found.revoked_at is not None else found.scopes:
             demand(scope)
-        if found is None or not keys.revoke(write.transaction, key, tenant_id=caller().tenant_id):
-            raise Problem("not-found", f"There is no key {key[:40]} that opens anything.")
-        write.done("key.revoke", key)
-    return Response(status=204)
+        if found is None or not keys.revoke(write.transaction, public_id, **which):
+            raise _no_such_key(public_id)
+        write.done("key.revoke", public_id)
 
 
 @blueprint.get("/v1/me")
@@ -192,8 +244,8 @@ def get_me() -> Response:
         "project": asked.project,
         "expires_at": asked.expires_at,
         "limits": limits,
-        "quotas": {one.name: {"used": one.used, "allowed": one.allowed} for one in had},
-        "rates": shared.rates.allowed(asked),
+        "quotas": {quota.name: {"used": quota.used, "allowed": quota.allowed} for quota in had},
+        "rates": shared.rates.list_limits(asked),
     }
     return json_reply(told, headers={"Cache-Control": "no-store"})
 
@@ -203,19 +255,7 @@ def get_me() -> Response:
 @answers({200: Answer(text="A page of entries, newest first.", model=AuditEntryList, headers=("Link",))}, scope="admin")
 def list_audit_log(query: AuditQuery) -> Response:
     """Who wrote what, from where, by which request. Entries are only ever added."""
-    demand_tenant()
-    after = after_of("audit-log", query)
-    since = None if query.at_gt is None else iso(query.at_gt)
-    with context().database.read() as transaction:
-        page = audit_log.page(
-            transaction,
-            tenant_id=caller().tenant_id,
-            actor=query.actor,
-            object=query.object,
-            since=since,
-            after=after[0] if after else None,
-            limit=query.limit,
-        )
+    page = audit_page("audit-log", query)
     items = [
         {
             "at": entry.at,
@@ -229,3 +269,20 @@ def list_audit_log(query: AuditQuery) -> Response:
         for entry in page.items
     ]
     return page_reply("audit-log", query, items, None if page.next is None else [page.next])
+
+
+def audit_page(listing: str, query: AuditQuery) -> audit_log.EntryPage:
+    """Return some entries of the caller's tenant."""
+    demand("admin")
+    demand_tenant()
+    after = read_cursor(listing, query)
+    with context().database.read() as transaction:
+        return audit_log.page(
+            transaction,
+            tenant_id=caller().tenant_id,
+            actor=query.actor,
+            object=query.object,
+            since=None if query.at_gt is None else iso(query.at_gt),
+            after=after[0] if after else None,
+            limit=query.limit,
+        )

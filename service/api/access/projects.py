@@ -9,7 +9,7 @@ import msgspec
 from pydantic import Field
 
 from service.api.records.record import NoQuery
-from service.auth.caller import caller, demand_tenant
+from service.auth.caller import caller, demand, demand_tenant
 from service.context import context
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
 from service.problems.errors import Place, Problem
@@ -18,10 +18,12 @@ from service.schemas.responses.operation import ProjectList, ProjectTold
 from service.web.body import Int, Strict, body, query
 from service.web.idempotency import effect, storing
 from service.web.parameters import Page
-from service.web.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
+from service.web.reply import SAME, check_match, conditional, json_reply, page_reply, read_cursor
 from store.access import projects
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask import Response
 
     from store.access.projects import Project
@@ -29,10 +31,17 @@ if TYPE_CHECKING:
 
 blueprint = Operations("projects", __name__, tag="Operation")
 
+Repository = Annotated[
+    str, Field(max_length=200, pattern=r"^https://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?/[A-Za-z0-9-]+/[A-Za-z0-9._-]+$")
+]
 Days = Annotated[Int, Field(ge=1, le=3653)]
 _NAME: Final = "For people; no other project of the tenant has it."
 _SETTINGS: Final = "Its runs are judged by these unless they bring `rules` of their own."
 _KEEP: Final = "Days that a record is kept after its run's end; `null`: as the tenant says."
+_REPOSITORY: Final = (
+    "A repository on GitHub or GitHub Enterprise, `https://github.com/OWNER/NAME`: pages of findings link to a new "
+    "issue there; `null`: they do not."
+)
 
 
 class ProjectAsked(Strict):
@@ -41,14 +50,16 @@ class ProjectAsked(Strict):
     name: Annotated[Short, Field(min_length=1)] = Field(description=_NAME)
     settings: RulesAsked = Field(default_factory=RulesAsked, description=_SETTINGS)
     keep_days: Days | None = Field(default=None, description=_KEEP)
+    repository: Repository | None = Field(default=None, description=_REPOSITORY)
 
 
 class ProjectChanged(Strict):
     """What is to change of a project; what is not given stays (`model_fields_set`; the defaults mean nothing)."""
 
     name: Annotated[Short, Field(min_length=1)] = Field(default_factory=str, description=_NAME)
-    settings: RulesAsked = Field(default_factory=RulesAsked, description=f"All of them anew. {_SETTINGS}")
+    settings: RulesAsked = Field(default_factory=RulesAsked, description=f"Replaces all settings. {_SETTINGS}")
     keep_days: Days | None = Field(default=None, description=_KEEP)
+    repository: Repository | None = Field(default=None, description=_REPOSITORY)
     archived: bool = Field(default_factory=bool, description="Put away: it takes no more runs.")
 
 
@@ -57,16 +68,26 @@ class ProjectChanged(Strict):
 @answers({200: Answer(text="A page of projects, oldest first.", model=ProjectList, headers=("Link",))})
 def list_projects(query: Page) -> Response:
     """The projects of the tenant; a key of one project sees that one."""
-    asked, after = caller(), after_of("projects", query)
+    page = projects_page("projects", query)
+    return page_reply(
+        "projects",
+        query,
+        [_project_to_json(project) for project in page.items],
+        None if page.next is None else [page.next],
+    )
+
+
+def projects_page(listing: str, query: Page) -> projects.ProjectPage:
+    """Return some projects that the caller sees."""
+    asked, after = caller(), read_cursor(listing, query)
     with context().database.read() as transaction:
-        page = projects.page(
+        return projects.page(
             transaction,
             tenant_id=asked.tenant_id,
             only=asked.project_id,
             after=after[0] if after else None,
             limit=query.limit,
         )
-    return page_reply("projects", query, [_told(one) for one in page.items], None if page.next is None else [page.next])
 
 
 @blueprint.get("/v1/projects/<project>")
@@ -76,9 +97,17 @@ def list_projects(query: Page) -> Response:
 )
 def get_project(project: str) -> Response:
     """One project by its id."""
+    return conditional(_reply(load_project(project)))
+
+
+def load_project(public_id: str) -> Project:
+    """Return a project that the caller sees.
+
+    Raises:
+        Problem: `not-found`.
+    """
     with context().database.read() as transaction:
-        found = _project_of(transaction, project)
-    return conditional(_reply(found))
+        return _project_of(transaction, public_id)
 
 
 @blueprint.post("/v1/projects")
@@ -91,20 +120,32 @@ def get_project(project: str) -> Response:
 )
 def create_project(body: ProjectAsked) -> Response:
     """Make a project. Runs come into it by `project`, or by a key that is limited to it."""
+    found, headers = make_project(body)
+    return _reply(found, 201, {"Location": f"/v1/projects/{found.id}", **headers})
+
+
+def make_project(asked: ProjectAsked) -> tuple[Project, dict[str, str]]:
+    """Make a project of the caller's tenant; the project, headers of the answer."""
+    demand("admin")
     demand_tenant()
     with storing() as write:
         if write.known is not None:
             found = _project_of(write.transaction, (write.known.body or b"").decode())
         else:
-            settings = body.settings.model_dump(exclude_unset=True)
+            settings = asked.settings.model_dump(exclude_unset=True)
             try:
                 found = projects.create(
-                    write.transaction, body.name, settings, body.keep_days, tenant_id=caller().tenant_id
+                    write.transaction,
+                    asked.name,
+                    settings,
+                    asked.keep_days,
+                    asked.repository,
+                    tenant_id=caller().tenant_id,
                 )
             except projects.NameTaken:
-                raise _taken() from None
+                raise _name_taken_problem() from None
             write.done("project.create", found.id)
-    return _reply(found, 201, {"Location": f"/v1/projects/{found.id}", **write.headers})
+    return found, write.headers
 
 
 @blueprint.patch("/v1/projects/<project>")
@@ -116,30 +157,35 @@ def create_project(body: ProjectAsked) -> Response:
     scope="admin",
 )
 def change_project(project: str, body: ProjectChanged) -> Response:
-    """Change a project's name, settings and time, or put it away. Needs `If-Match`; queued runs stay as asked."""
+    """Change a project's name, settings and time, or put it away. Needs `If-Match`; queued runs do not change."""
+    return _reply(save_project(project, body, lambda found: check_match(f"project {found.id}", project_etag(found))))
+
+
+def save_project(public_id: str, changed: ProjectChanged, check: Callable[[Project], None]) -> Project:
+    """Change a project of the caller's tenant; `check` raises if its sender has seen another state of it."""
+    demand("admin")
     demand_tenant()
-    given = {name: getattr(body, name) for name in body.model_fields_set}
+    given = {name: getattr(changed, name) for name in changed.model_fields_set}
     if "settings" in given:
-        given["settings"] = body.settings.model_dump(exclude_unset=True)
+        given["settings"] = changed.settings.model_dump(exclude_unset=True)
     with storing() if "settings" in given else effect() as write:
-        found = _project_of(write.transaction, project, to_change=True)
-        check_match(f"project {found.id}", _etag(found))
+        found = _project_of(write.transaction, public_id, to_change=True)
+        check(found)
         try:
             projects.change(write.transaction, found, given)
         except projects.NameTaken:
-            raise _taken() from None
+            raise _name_taken_problem() from None
         write.done("project.change", found.id, detail={"fields": sorted(given)})
-        found = _project_of(write.transaction, project)
-    return _reply(found)
+        return _project_of(write.transaction, public_id)
 
 
-def _taken() -> Problem:
+def _name_taken_problem() -> Problem:
     detail = "The tenant has another project with this name."
     return Problem("invalid-request", detail, places=(Place(pointer="#/name", code="name-taken", detail=detail),))
 
 
 def _project_of(transaction: Transaction, public_id: str, *, to_change: bool = False) -> Project:
-    """The project of that id.
+    """Load the project of that id.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
@@ -152,7 +198,7 @@ def _project_of(transaction: Transaction, public_id: str, *, to_change: bool = F
 
 
 def place_of_run(transaction: Transaction, public_id: str) -> Project:
-    """The project that a run is to come into.
+    """Load the project that a run is to be put into.
 
     Raises:
         Problem: `not-found`; `invalid-request`: it has been put away.
@@ -165,7 +211,7 @@ def place_of_run(transaction: Transaction, public_id: str) -> Project:
 
 
 def place_of_caller(transaction: Transaction, asked: str | None) -> Project:
-    """The project that was asked for; else the only one of the caller, or the tenant's first.
+    """Load the project that was asked for; else the only one of the caller, or the tenant's first.
 
     Raises:
         Problem: as `place_of_run`.
@@ -176,20 +222,28 @@ def place_of_caller(transaction: Transaction, asked: str | None) -> Project:
 
 
 def _reply(found: Project, status: int = 200, more: dict[str, str] | None = None) -> Response:
-    return json_reply(_told(found), status, {"ETag": _etag(found), "Cache-Control": "no-cache", **(more or {})})
+    return json_reply(
+        _project_to_json(found), status, {"ETag": project_etag(found), "Cache-Control": "no-cache", **(more or {})}
+    )
 
 
-def _etag(found: Project) -> str:
-    return f'"{hashlib.sha256(msgspec.json.encode(_told(found))).hexdigest()[:16]}"'
+def project_etag(found: Project) -> str:
+    """Return what tells this state of a project from another, quotes included."""
+    return f'"{hashlib.sha256(msgspec.json.encode(_project_to_json(found))).hexdigest()[:16]}"'
 
 
-def _told(found: Project) -> dict[str, Any]:
+def _project_to_json(found: Project) -> dict[str, Any]:
     return {
         "id": found.id,
         "name": found.name,
         "settings": dict(found.settings),
         "keep_days": found.keep_days,
+        "repository": found.repository,
         "created_at": found.created_at,
         "archived_at": found.archived_at,
-        "links": {"self": f"/v1/projects/{found.id}", "runs": f"/v1/runs?project={found.id}"},
+        "links": {
+            "self": f"/v1/projects/{found.id}",
+            "runs": f"/v1/runs?project={found.id}",
+            "trends": f"/v1/projects/{found.id}/trends",
+        },
     }

@@ -61,16 +61,15 @@ def _home(home: Path) -> str:
     return "writable"
 
 
-def _told(found: Standing) -> dict[str, Any]:
-    """The reasons, which may hold paths, are told where no key is asked for."""
-    settings = context().settings
-    shown = found if settings.api_key is None and settings.oidc is None else found.without_reasons()
+def _isolation_to_json(found: Standing) -> dict[str, Any]:
+    """Return the isolation as JSON, with its reasons (which may contain paths) only if the service demands no key."""
+    shown = found if context().settings.is_open else found.without_reasons()
     return {"state": shown.state, "levels": list(shown.levels), "why": list(shown.why)}
 
 
-def _degraded(failure: BrokerFailure | None, found: dict[Queue, Standing]) -> list[str]:
-    """What keeps runs that are taken from being executed now."""
-    broken = any(one.state in ("broken", "cannot-start") for one in found.values())
+def _list_outages(failure: BrokerFailure | None, found: dict[Queue, Standing]) -> list[str]:
+    """List what keeps accepted runs from being executed now."""
+    broken = any(level.state in ("broken", "cannot-start") for level in found.values())
     return [*(["broker"] if failure is not None else []), *(["workers"] if broken else [])]
 
 
@@ -90,17 +89,17 @@ def get_readiness() -> Response:
     database, schema, by_queue, found = _database()
     home = _home(shared.settings.store.home)
     failure = shared.broker.find_failure()
-    can_start = all(one.state != "cannot-start" for one in found.values())
+    can_start = all(level.state != "cannot-start" for level in found.values())
     ready = can_start and (database, schema, home) == ("ok", "at-head", "writable")
     told: dict[str, Any] = {
         "status": "ready" if ready else "not-ready",
-        "degraded": _degraded(failure, found),
+        "degraded": _list_outages(failure, found),
         "database": database,
         "schema": schema,
         "home": home,
         "broker": "ok" if failure is None else "unavailable",
         "missing_modules": [] if failure is None or failure.missing_module is None else [failure.missing_module],
-        "isolation": {queue: _told(one) for queue, one in found.items()},
+        "isolation": {queue: _isolation_to_json(level) for queue, level in found.items()},
         "workers": by_queue,
         "wakeups_failed": shared.wakeups.failed,
     }

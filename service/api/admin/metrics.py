@@ -24,4 +24,4 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 def get_metrics() -> Response:
     """Figures of the whole service, and of this process's answers. For a key of the first tenant."""
     demand_operator()
-    return Response(context().metrics.told(), content_type=_TEXT, headers={"Cache-Control": "no-store"})
+    return Response(context().metrics.render(), content_type=_TEXT, headers={"Cache-Control": "no-store"})

@@ -16,7 +16,7 @@ from service.problems.errors import Place, Problem
 from service.schemas.responses.operation import QueuesTold, UsageTold, WorkerList
 from service.web.body import Strict, query
 from service.web.parameters import Page
-from service.web.reply import after_of, json_reply, page_reply
+from service.web.reply import json_reply, page_reply, read_cursor
 from store.access import usage
 from store.admin import workers
 from store.queries import as_json
@@ -52,7 +52,7 @@ class DaysQuery(Strict):
     last: Day | None = Field(default=None, alias="to", description="The last day (UTC); today.")
 
     def days(self) -> tuple[datetime.date, datetime.date]:
-        """The first day and the last one.
+        """Return the first day and the last one.
 
         Raises:
             Problem: `too-much-asked`.
@@ -63,7 +63,7 @@ class DaysQuery(Strict):
         )
         days = (last - first).days + 1
         if days > MOST_DAYS:
-            detail = f"{days} days were asked for, and {MOST_DAYS} are told at once."
+            detail = f"{days} days were requested; at most {MOST_DAYS} are allowed."
             place = Place(parameter="from", code="too-much-asked", detail=detail)
             raise Problem("too-much-asked", detail, places=(place,))
         return first, last
@@ -74,21 +74,25 @@ class DaysQuery(Strict):
 @answers({200: Answer(text="A page of workers.", model=WorkerList, headers=("Link",))})
 def list_workers(query: Page) -> Response:
     """Workers that have beaten in the last minute: what they offer. Whose machine, and how busy, the operator sees."""
-    after = after_of("workers", query)
-    with context().database.read() as transaction:
-        live = sorted((_id(node), node) for node in workers.live(transaction))
-    rest = [one for one in live if after is None or one[0] > after[0]]
+    after = read_cursor("workers", query)
+    rest = [worker for worker in list_live_workers() if after is None or worker["id"] > after[0]]
     shown = rest[: query.limit]
-    items = [_told(public_id, node) for public_id, node in shown]
-    return page_reply("workers", query, items, [shown[-1][0]] if len(rest) > query.limit else None)
+    return page_reply("workers", query, shown, [shown[-1]["id"]] if len(rest) > query.limit else None)
+
+
+def list_live_workers() -> list[dict[str, Any]]:
+    """Return the live workers as the caller may see them, by id."""
+    with context().database.read() as transaction:
+        live = workers.live(transaction)
+    return sorted((_worker_to_json(_id(node), node) for node in live), key=lambda worker: worker["id"])
 
 
 def _id(node: WorkerNode) -> str:
-    """The same for a worker as long as it lives, and says nothing of its machine."""
+    """Make an id that is the same for a worker as long as it lives, and says nothing about its machine."""
     return f"wrk_{hmac.digest(context().settings.secret, b'worker ' + node.id.encode(), 'sha256').hex()[:20]}"
 
 
-def _told(public_id: str, node: WorkerNode) -> dict[str, Any]:
+def _worker_to_json(public_id: str, node: WorkerNode) -> dict[str, Any]:
     operates = caller().operates and caller().may("admin")
     return {
         "id": public_id,
@@ -111,6 +115,11 @@ def _told(public_id: str, node: WorkerNode) -> dict[str, Any]:
 @answers({200: Answer(text="The queues, as they stand.", model=QueuesTold)})
 def get_queue() -> Response:
     """How many runs wait and run, and how long the oldest has waited: one's own, or, for the operator, all."""
+    return json_reply(load_queues(), headers={"Cache-Control": "no-store"})
+
+
+def load_queues() -> dict[str, Any]:
+    """Return the queues as `QueuesTold` has them: of the service for the operator, else of the caller's."""
     asked = caller()
     whole = asked.operates and asked.may("admin")
     with context().database.read() as transaction:
@@ -118,7 +127,7 @@ def get_queue() -> Response:
             transaction, tenant_id=None if whole else asked.tenant_id, project_id=None if whole else asked.project_id
         )
     of = "service" if whole else "tenant" if asked.project is None else "project"
-    return json_reply({"of": of, "queues": as_json(found)}, headers={"Cache-Control": "no-store"})
+    return {"of": of, "queues": as_json(found)}
 
 
 @blueprint.get("/v1/usage")
@@ -126,6 +135,15 @@ def get_queue() -> Response:
 @answers({200: Answer(text="Usage by day.", model=UsageTold)}, problems=("too-much-asked",))
 def get_usage(query: DaysQuery) -> Response:
     """What runs used, by the day on which they were accepted: at most 92 days, and days without runs are left out."""
+    return json_reply(load_usage(query))
+
+
+def load_usage(query: DaysQuery) -> dict[str, Any]:
+    """Return the caller's usage as `UsageTold` has it.
+
+    Raises:
+        Problem: `too-much-asked`.
+    """
     asked = caller()
     first, last = query.days()
     with context().database.read() as transaction:
@@ -139,4 +157,4 @@ def get_usage(query: DaysQuery) -> Response:
     items = as_json(found)
     names = ("runs", "wall_seconds", "gpu_seconds", "snapshots", "record_bytes")
     total = {"day": f"{first}/{last}", **{name: sum(getattr(day, name) for day in found) for name in names}}
-    return json_reply({"items": items, "total": total})
+    return {"items": items, "total": total}

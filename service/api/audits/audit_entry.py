@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from store.access.projects import Project
     from store.database.session import Transaction
     from store.runs.model import Queue
-    from store.runs.submission import Counted
+    from store.runs.submission import QueuedCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +48,22 @@ def looked_at(asked: ItemAsked) -> Entry:
     if asked.run is not None:
         return Entry(name=asked.custom_id, asked=asked)
     try:
-        queue, program = queue_of(asked), program_of(_named(asked))
+        queue, program = queue_of(asked), program_of(_name_source(asked))
         least = least_for(asked, queue)
     except Problem as error:
         return Entry(name=asked.custom_id, asked=asked, problem=problem_json(error))
     return Entry(name=asked.custom_id, asked=asked, program=program, queue=queue, least=least)
 
 
-def _named(asked: ItemAsked) -> ItemAsked:
-    """The item, whose `source` is a file called like the item where it does not say otherwise."""
+def _name_source(asked: ItemAsked) -> ItemAsked:
+    """Name the file of an item's `source` like the item, unless it has an entry."""
     if asked.source is None or asked.entry is not None:
         return asked
     return asked.model_copy(update={"entry": file_name(asked.custom_id, asked.source)})
 
 
 def problem_json(error: Problem) -> dict[str, Any]:
-    """What is told of an item that was refused."""
+    """Return the problem of a refused item as JSON."""
     places = [place.as_json() for place in error.places]
     return {"code": error.code, "detail": error.detail[:LONGEST_DETAIL], "errors": places}
 
@@ -71,23 +71,25 @@ def problem_json(error: Problem) -> dict[str, Any]:
 def known_runs(transaction: Transaction, entries: Sequence[Entry]) -> dict[str, int]:
     """Numbers of the runs that items name and the caller sees."""
     asking = caller()
-    named = {one.asked.run for one in entries if one.asked is not None and one.asked.run is not None}
+    named = {entry.asked.run for entry in entries if entry.asked is not None and entry.asked.run is not None}
     return audit_uploads.numbers(transaction, named, tenant_id=asking.tenant_id, project_id=asking.project_id)
 
 
-def item_of(transaction: Transaction, one: Entry, place: Project, known: dict[str, int], counted: Counted) -> NewItem:
-    """The item to be stored; its run is queued.
+def item_of(
+    transaction: Transaction, entry: Entry, place: Project, known: dict[str, int], counted: QueuedCounts
+) -> NewItem:
+    """Queue the run of an item; return the item to be stored.
 
     Raises:
         QuotaExceeded: the tenant may queue no more; nothing was written.
     """
-    if one.problem is not None or one.asked is None:
-        return NewItem(custom_id=one.name, problem=one.problem)
-    if one.program is None:
-        number = known.get(str(one.asked.run))
+    if entry.problem is not None or entry.asked is None:
+        return NewItem(custom_id=entry.name, problem=entry.problem)
+    if entry.program is None:
+        number = known.get(str(entry.asked.run))
         if number is not None:
-            return NewItem(custom_id=one.name, run_id=number, known=True)
-        missing = Problem("not-found", f"There is no run {str(one.asked.run)[:40]}.")
-        return NewItem(custom_id=one.name, problem=problem_json(missing))
-    submission = submission_of(one.asked, one.program, one.queue, one.least, place, custom_id=one.name)
-    return NewItem(custom_id=one.name, run_id=lifecycle.enqueue(transaction, submission, counted).number)
+            return NewItem(custom_id=entry.name, run_id=number, known=True)
+        missing = Problem("not-found", f"There is no run {str(entry.asked.run)[:40]}.")
+        return NewItem(custom_id=entry.name, problem=problem_json(missing))
+    submission = submission_of(entry.asked, entry.program, entry.queue, entry.least, place, custom_id=entry.name)
+    return NewItem(custom_id=entry.name, run_id=lifecycle.enqueue(transaction, submission, counted).number)

@@ -1,6 +1,7 @@
-"""How an audit goes on: as server-sent events while it does, or as it stands.
+"""The progress of an audit: as server-sent events until it ends, or as its current state.
 
-`id` is the audit's version: a client that comes back with `Last-Event-ID` is told how it stands now, if it has moved.
+`id` is the audit's version. A client that reconnects with `Last-Event-ID` gets the current
+state if the version changed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from service.schemas.responses.audits import AuditEventList
 from service.web.body import Strict, query
 from service.web.parameters import Whole
 from service.web.reply import json_reply
-from service.web.streamed_events import STREAM, last_seen, streamed, wants_stream
+from service.web.streamed_events import STREAM, last_seen, stream_events, wants_stream
 
 if TYPE_CHECKING:
     from flask import Response
@@ -54,5 +55,5 @@ def list_audit_events(audit: str, query: AuditEventsQuery) -> Response:
     after = last_seen(query.after)
     is_new = found.version > after
     if wants_stream():
-        return streamed(AuditSubject(found), after, ended=found.finished_at is not None and not is_new)
+        return stream_events(AuditSubject(found), after, ended=found.finished_at is not None and not is_new)
     return json_reply({"items": [told_progress(found)] if is_new else [], "next_cursor": None})

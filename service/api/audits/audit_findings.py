@@ -13,14 +13,14 @@ from backprobe.show.formats.program_report import Reported
 from service.api.audits.audit_views import item_batches
 from service.api.audits.audits import audit_headers, audit_of
 from service.api.findings.finding_formats import program_error
-from service.api.records.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format
+from service.api.records.exports import BATCH, MEDIA, SCHEMAS, export, vary_headers, wanted_format
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Problem
 from service.schemas.responses.findings import FindingList, FindingTold
 from service.web.body import query
 from service.web.parameters import Flag, Page, Split
-from service.web.reply import after_of, page_reply
+from service.web.reply import page_reply, read_cursor
 from store.audits import audit_findings
 from store.audits import judging as audit_judging
 from store.findings import findings
@@ -81,25 +81,27 @@ def list_audit_findings(audit: str, query: AuditFindingsQuery) -> Response:
     with context().database.read() as transaction:
         found = audit_of(transaction, audit)
         listing = f"{found.id} findings"
-        after = after_of(listing, query)
+        after = read_cursor(listing, query)
         start = None if after is None else (after[0], after[1], after[2])
-        headers = varied(audit_headers(found), form)
+        headers = vary_headers(audit_headers(found), form)
         if form == "json":
             page = _findings_page(transaction, found, query, start, query.limit)
             return page_reply(listing, query, [row.json() for row in page.items], page.next, headers)
     if form == "ndjson":
         return export(f"{found.id}-findings", form, FindingTold, _findings(found, query, start), headers)
-    return _rendered(found, query, form, headers)
+    return _render_findings(found, query, form, headers)
 
 
-def _rendered(found: Audit, query: AuditFindingsQuery, form: str, headers: Mapping[str, str]) -> Response:
+def _render_findings(found: Audit, query: AuditFindingsQuery, form: str, headers: Mapping[str, str]) -> Response:
     with context().database.read() as transaction:
         rules = audit_judging.rules_for(transaction, found)
         known = None if found.baseline_id is None else audit_judging.known_to(transaction, found)
     reported = [
-        _reported(found, item, query, rules, known) for rows in item_batches(context().database, found) for item in rows
+        _build_report(found, item, query, rules, known)
+        for rows in item_batches(context().database, found)
+        for item in rows
     ]
-    if sum(len(one.findings) for one in reported) > sarif.MOST_RESULTS:
+    if sum(len(report.findings) for report in reported) > sarif.MOST_RESULTS:
         detail = f"Audit {found.id} has more than {sarif.MOST_RESULTS:,} findings; filter them, or take ndjson."
         raise Problem("too-much-asked", detail)
     text = sarif.render(reported, name=found.name) if form == "sarif" else junit.render(reported)
@@ -133,7 +135,7 @@ def _findings(found: Audit, query: AuditFindingsQuery, after: Place3 | None) -> 
 
 
 def _findings_of(database: Database, row: RunRow, query: AuditFindingsQuery) -> Iterator[list[FindingRow]]:
-    """The findings of a run, without those that a comment suppresses."""
+    """Yield the findings of a run in batches, without those that a comment suppresses."""
     after = None
     while True:
         with database.read() as transaction:
@@ -144,7 +146,7 @@ def _findings_of(database: Database, row: RunRow, query: AuditFindingsQuery) -> 
         after = page.next
 
 
-def _reported(
+def _build_report(
     found: Audit, item: ItemRow, query: AuditFindingsQuery, rules: Rules, known: frozenset[str] | None
 ) -> Reported:
     row = None
@@ -152,9 +154,9 @@ def _reported(
         with context().database.read() as transaction:
             row = lifecycle.get(transaction, item.run, tenant_id=found.tenant_id)
     of_run = [] if row is None else _findings_of(context().database, row, query)
-    told = [one.finding for rows in of_run for one in rows]
+    told = [row.finding for rows in of_run for row in rows]
     if query.new is not None:
-        told = [one for one in told if query.new == (one.fingerprint not in (known or ()))]
+        told = [finding for finding in told if query.new == (finding.fingerprint not in (known or ()))]
     problem = item.problem
     return Reported(
         name=item.custom_id or f"(item {item.n})",

@@ -25,15 +25,23 @@ from service.api.audits.bad_lines import BadLines
 from service.auth.caller import caller
 from service.context import context
 from service.problems.errors import Place, Problem
-from service.schemas.audit_requests import AuditHead, ItemAsked, Named
-from service.web.body import parsed
+from service.schemas.audit_requests import AuditHead, ItemAsked, ItemName
+from service.web.body import parse_json
 from service.web.body_lines import lines_of
-from service.web.idempotency import Effect, begin_key, given_key, in_flight, mismatched, request_line, within_quotas
+from service.web.idempotency import (
+    Effect,
+    begin_key,
+    build_mismatch_problem,
+    given_key,
+    in_flight,
+    request_line,
+    within_quotas,
+)
 from store.access import idempotency, projects
 from store.access.backlog import Overfull
 from store.access.quotas import QuotaExceeded
 from store.audits import audit_uploads, audits
-from store.runs.submission import Counted
+from store.runs.submission import QueuedCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +62,7 @@ _HOPELESS: Final = frozenset({"too-large", "invalid-request"})
 """Codes of refusals that the same upload would meet again."""
 
 
-def _after(chain: bytes, line: Line) -> bytes:
+def _chain_digest(chain: bytes, line: Line) -> bytes:
     return hashlib.sha256(chain + line.digest).digest()
 
 
@@ -95,7 +103,7 @@ def take(begun: Begun) -> tuple[str, dict[str, str]]:
     first = next(lines, None)
     if first is None:
         raise Problem("malformed-request", "The body is empty.")
-    upload = _begin(parsed(first.whole(), AuditHead, f"Line {first.number}"), first, begun)
+    upload = _begin(parse_json(first.whole(), AuditHead, f"Line {first.number}"), first, begun)
     try:
         _go_on(upload, lines)
     except audit_uploads.Overtaken:
@@ -112,13 +120,13 @@ def take(begun: Begun) -> tuple[str, dict[str, str]]:
 
 
 def _begin(head: AuditHead, first: Line, begun: Begun) -> _Upload:
-    """The upload, new or as it stands."""
+    """Begin the upload, or resume it where it stands."""
     key, tenant_id = given_key(), caller().tenant_id
     chain = hashlib.sha256(request_line() + b"lines" + first.digest).digest()
     with within_quotas(), context().database.begin() as transaction:
-        known = None if key is None else idempotency.taken(transaction, key, tenant_id=tenant_id)
+        known = None if key is None else idempotency.find_key(transaction, key, tenant_id=tenant_id)
         if known is not None:
-            return _resumed(transaction, head, known, key, chain)
+            return _resume_upload(transaction, head, known, key, chain)
         if key is not None:
             begin_key(transaction, key, chain)
         context().room.demand(transaction, tenant_id=tenant_id)
@@ -129,17 +137,17 @@ def _begin(head: AuditHead, first: Line, begun: Begun) -> _Upload:
     return _Upload(key=key, head=head, place=place, public_id=public_id, number=number, chain=chain)
 
 
-def _resumed(
-    transaction: Transaction, head: AuditHead, known: idempotency.Taken, key: str | None, chain: bytes
+def _resume_upload(
+    transaction: Transaction, head: AuditHead, known: idempotency.TakenKey, key: str | None, chain: bytes
 ) -> _Upload:
     asked = caller()
     found = audits.get(transaction, known.about or "", tenant_id=asked.tenant_id)
     if found is None or asked.project not in {None, found.project}:
-        raise mismatched()
+        raise build_mismatch_problem()
     return _Upload(
         key=key,
         head=head,
-        place=projects.numbered(transaction, found.project_id),
+        place=projects.load_by_number(transaction, found.project_id),
         public_id=found.id,
         number=found.number,
         chain=chain,
@@ -151,12 +159,12 @@ def _resumed(
 
 def _go_on(upload: _Upload, lines: Iterator[Line]) -> None:
     """Pass over what is stored, then store the rest."""
-    rest = _counted(lines)
+    rest = _check_line_count(lines)
     if upload.expected is not None:
         _pass_over(upload, rest)
     if upload.over:
         if next(rest, None) is not None:
-            raise mismatched()
+            raise build_mismatch_problem()
         return
     batch: list[tuple[Line, Entry]] = []
     size = 0
@@ -173,7 +181,7 @@ def _go_on(upload: _Upload, lines: Iterator[Line]) -> None:
     _close(upload)
 
 
-def _counted(lines: Iterator[Line]) -> Iterator[Line]:
+def _check_line_count(lines: Iterator[Line]) -> Iterator[Line]:
     for count, line in enumerate(lines):
         if count == MOST_LINES:
             detail = f"An audit has at most {MOST_LINES:,} items; line {line.number} is one more."
@@ -186,10 +194,10 @@ def _pass_over(upload: _Upload, lines: Iterator[Line]) -> None:
     for _ in range(upload.stored):
         line = next(lines, None)
         if line is None:
-            raise mismatched()
-        upload.chain = _after(upload.chain, line)
+            raise build_mismatch_problem()
+        upload.chain = _chain_digest(upload.chain, line)
     if upload.chain != upload.expected:
-        raise mismatched()
+        raise build_mismatch_problem()
 
 
 def _store_all(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
@@ -208,25 +216,25 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
     queues: set[Queue] = set()
     items: list[NewItem] = []
     full: Exception | None = None
-    chain, counted = upload.chain, Counted()
+    chain, counted = upload.chain, QueuedCounts()
     with within_quotas(), context().database.begin() as transaction:
         audit_uploads.hold(transaction, upload.number, upload.stored)
         context().room.demand(transaction, tenant_id=caller().tenant_id)
         known = known_runs(transaction, entries)
-        named = [one.name for one in entries if one.name is not None]
-        taken = set(audit_uploads.named(transaction, upload.number, named))
+        named = [entry.name for entry in entries if entry.name is not None]
+        taken = set(audit_uploads.find_taken_names(transaction, upload.number, named))
         for line, entry in batch:
-            one = _doubled(upload, line, entry) if entry.name in taken else entry
+            checked = _refuse_duplicate(upload, line, entry) if entry.name in taken else entry
             try:
-                if one.program is not None:
-                    context().backlog.demand(transaction, one.queue, tenant_id=caller().sharing)
-                items.append(_at(line, item_of(transaction, one, upload.place, known, counted)))
+                if checked.program is not None:
+                    context().backlog.demand(transaction, checked.queue, tenant_id=caller().sharing)
+                items.append(_locate_problem(line, item_of(transaction, checked, upload.place, known, counted)))
             except (QuotaExceeded, Overfull) as error:
                 full = error
                 break
-            chain = _after(chain, line)
-            taken |= {one.name} - {None}
-            queues |= {one.queue} if one.program is not None else set()
+            chain = _chain_digest(chain, line)
+            taken |= {checked.name} - {None}
+            queues |= {checked.queue} if checked.program is not None else set()
         audit_uploads.grow(transaction, upload.number, upload.stored, items)
         if upload.key is not None:
             idempotency.advance(transaction, upload.key, chain, upload.public_id, tenant_id=caller().tenant_id)
@@ -238,20 +246,20 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
             raise full
 
 
-def _at(line: Line, item: NewItem) -> NewItem:
-    """The item; a problem of it says in which line it is."""
+def _locate_problem(line: Line, item: NewItem) -> NewItem:
+    """Add to the problem of an item the line that it is in."""
     return item if item.problem is None else replace(item, problem={**item.problem, "line": line.number})
 
 
 def _looked_at(upload: _Upload, line: Line) -> Entry:
-    """What a line asks for.
+    """Check a line, and return what it asks for.
 
     Raises:
         Problem: `invalid-request`: one bad line too many.
     """
     began = time.monotonic()
     try:
-        entry = looked_at(upload.head.whole(parsed(line.whole(), ItemAsked, f"Line {line.number}")))
+        entry = looked_at(upload.head.whole(parse_json(line.whole(), ItemAsked, f"Line {line.number}")))
     except Problem as error:
         entry = Entry(name=_name_in(line.raw), problem=problem_json(error))
     if entry.problem is not None:
@@ -260,15 +268,15 @@ def _looked_at(upload: _Upload, line: Line) -> Entry:
 
 
 def _name_in(raw: bytes | None) -> str | None:
-    """The `custom_id` of a line that has something else wrong; None: it has none that could be kept."""
+    """Read the `custom_id` of a line that has something else wrong; None if it has none that could be stored."""
     try:
         name = msgspec.json.decode(raw or b"").get("custom_id")
-        return Named.model_validate({"custom_id": name}).custom_id
+        return ItemName.model_validate({"custom_id": name}).custom_id
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, RecursionError, ValidationError):
         return None
 
 
-def _doubled(upload: _Upload, line: Line, entry: Entry) -> Entry:
+def _refuse_duplicate(upload: _Upload, line: Line, entry: Entry) -> Entry:
     detail = f"An earlier line has the `custom_id` {entry.name!r:.210}."
     place = Place(pointer="#/custom_id", code="doubled-custom-id", detail=detail)
     problem = problem_json(Problem("invalid-request", detail, places=(place,)))

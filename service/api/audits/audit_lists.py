@@ -13,7 +13,7 @@ from service.schemas.audit_requests import PolicyId
 from service.schemas.requests import ProjectId
 from service.web.filters import WithLabels
 from service.web.parameters import Page, Split
-from service.web.reply import after_of
+from service.web.reply import read_cursor
 from store.audits import audits
 from store.audits.audits import Audit
 
@@ -34,8 +34,8 @@ class AuditsQuery(Page):
 
 
 def audits_asked(listing: str, query: AuditsQuery) -> tuple[Sequence[Audit], Sequence[Any] | None]:
-    """The audits on a page of a list, of those that the caller may see, and the key of the next page."""
-    asked, after = caller(), after_of(listing, query)
+    """Load a page of the audits that the caller may see, and the key of the next page."""
+    asked, after = caller(), read_cursor(listing, query)
     if asked.project is not None and query.project not in {None, asked.project}:
         return (), None
     with context().database.read() as transaction:

@@ -18,16 +18,16 @@ from service.context import context
 from service.web.idempotency import (
     Effect,
     begin_key,
+    build_mismatch_problem,
     digest_of_request,
     given_key,
     in_flight,
-    mismatched,
     within_quotas,
 )
 from store.access import idempotency, projects
 from store.access.quotas import demand_gpu
 from store.audits import audit_uploads, audits
-from store.runs.submission import Counted
+from store.runs.submission import QueuedCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,14 +52,14 @@ def take(entries: Sequence[Entry], begun: Begun) -> tuple[str, dict[str, str]]:
     """
     key, tenant_id, stored = given_key(), caller().tenant_id, 0
     with within_quotas(), context().database.begin() as transaction:
-        known = None if key is None else idempotency.taken(transaction, key, tenant_id=tenant_id)
+        known = None if key is None else idempotency.find_key(transaction, key, tenant_id=tenant_id)
         if known is not None:
             found = _same(transaction, known)
             if known.over:
                 return known.about or "", {"Idempotent-Replayed": "true"}
             if found is None:  # it is of another project
-                raise mismatched()
-            place, public_id, number = projects.numbered(transaction, found.project_id), found.id, found.number
+                raise build_mismatch_problem()
+            place, public_id, number = projects.load_by_number(transaction, found.project_id), found.id, found.number
             stored = found.items
         else:
             place, public_id, number = _begin(transaction, key, entries, begun)
@@ -85,10 +85,10 @@ def take(entries: Sequence[Entry], begun: Begun) -> tuple[str, dict[str, str]]:
     return public_id, {}
 
 
-def _same(transaction: Transaction, known: idempotency.Taken) -> Audit | None:
-    """The audit that this very request began before."""
+def _same(transaction: Transaction, known: idempotency.TakenKey) -> Audit | None:
+    """Load the audit that this very request began before."""
     if known.request_hash != digest_of_request():
-        raise mismatched()
+        raise build_mismatch_problem()
     found = audits.get(transaction, known.about or "", tenant_id=caller().tenant_id)
     return found if found is not None and caller().project in {None, found.project} else None
 
@@ -101,11 +101,11 @@ def _begin(
         begin_key(transaction, key, digest_of_request())
     shared.room.demand(transaction, tenant_id=asking.tenant_id)
     place, public_id, number = begun(transaction)
-    queues = Counter(one.queue for one in entries if one.program is not None)
+    queues = Counter(entry.queue for entry in entries if entry.program is not None)
     for queue, count in queues.items():
         shared.backlog.check(transaction, queue, count, tenant_id=asking.sharing)
     if queues:
-        Counted().keep_days(transaction, asking.tenant_id, place.number, queues.total())
+        QueuedCounts().keep_days(transaction, asking.tenant_id, place.number, queues.total())
     if queues["gpu"]:
         demand_gpu(transaction, tenant_id=asking.tenant_id)
     if key is not None:
@@ -117,13 +117,13 @@ def _begin(
 
 def _store(number: int, first: int, entries: Sequence[Entry], place: Project) -> None:
     """Store the items from this place on, and begin their runs."""
-    queues = Counter(one.queue for one in entries if one.program is not None)
+    queues = Counter(entry.queue for entry in entries if entry.program is not None)
     with within_quotas(), context().database.begin() as transaction:
         audit_uploads.hold(transaction, number, first)
         for queue, count in queues.items():
             context().backlog.demand(transaction, queue, count, tenant_id=caller().sharing)
-        known, counted = known_runs(transaction, entries), Counted()
-        items = [item_of(transaction, one, place, known, counted) for one in entries]
+        known, counted = known_runs(transaction, entries), QueuedCounts()
+        items = [item_of(transaction, entry, place, known, counted) for entry in entries]
         audit_uploads.grow(transaction, number, first, items)
     for queue in sorted(queues):
         context().wakeups.publish(queue)

@@ -51,9 +51,9 @@ def get_audit_trend(query: AuditTrendQuery) -> Response:
             first=first.isoformat(),
             last=last.isoformat(),
         )
-    return json_reply({"items": [_told(day) for day in found]})
+    return json_reply({"items": [_day_to_json(day) for day in found]})
 
 
-def _told(day: AuditDay) -> dict[str, Any]:
+def _day_to_json(day: AuditDay) -> dict[str, Any]:
     told = as_json(day)
     return {**told, "items": {name.replace("-", "_"): count for name, count in day.items.items()}}

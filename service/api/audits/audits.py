@@ -1,4 +1,4 @@
-"""Audits: begun with their runs, looked at, canceled, judged again. What came of them is told next door."""
+"""Create, read, cancel and judge audits. `audit_views` returns their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from store.audits.audits import Audit, NewAudit
 from store.audits.policy import VERDICTS
 from store.database.ids import is_id
 from store.runs import lifecycle
-from store.runs.submission import Counted
+from store.runs.submission import QueuedCounts
 
 if TYPE_CHECKING:
     from store.access.projects import Project
@@ -55,17 +55,17 @@ RETRY_SECONDS = 2
 def create_audit(body: AuditAsked | None) -> Response:
     """Run many programs and judge them together.
 
-    An item that cannot be run is refused alone: its problem stands at the item, which is told as not-run. As NDJSON an
-    audit has up to 50,000 items: line 1 is the audit, each further line an item. They are stored as they come: an
-    upload that broke, or was told to come back, goes on where it stood when it is sent again with its
-    `Idempotency-Key`. Such an audit is `open` until its last line has come. At the 100th line that is no item, or
+    An item that cannot be run does not fail the audit: the item has state `not-run` and its problem. As NDJSON an
+    audit has up to 50,000 items: line 1 is the audit, each further line an item. Lines are stored as they arrive: an
+    upload that broke, or was answered with a `Retry-After`, continues from where it stopped when it is sent again with
+    its `Idempotency-Key`. Such an audit is `open` until its last line has come. At the 100th line that is no item, or
     whose program does not parse, the upload is refused whole, and the audit canceled: `errors` lists these lines.
     """
     if body is None:
         with context().lists.seat():
             public_id, more = audit_lines.take(_open)
     else:
-        public_id, more = _created(body)
+        public_id, more = _create_audit(body)
     found, waited = waited_for(public_id)
     headers = {"Location": f"/v1/audits/{found.id}", **waited, **more}
     if found.finished_at is not None:
@@ -73,12 +73,12 @@ def create_audit(body: AuditAsked | None) -> Response:
     return json_reply(audit_json(found), 202, {**headers, "Retry-After": str(RETRY_SECONDS)})
 
 
-def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
-    """The audit with all its items, stored at once or piece by piece; its public id, and headers of the answer."""
+def _create_audit(body: AuditAsked) -> tuple[str, dict[str, str]]:
+    """Store the audit with all its items, at once or in pieces; return its public id, and headers of the answer."""
     entries = [looked_at(body.whole(item)) for item in body.items]
     if len(entries) > audit_uploads.AT_ONCE:
         return audit_pieces.take(entries, lambda transaction: _open(transaction, body))
-    queues = Counter(one.queue for one in entries if one.program is not None)
+    queues = Counter(entry.queue for entry in entries if entry.program is not None)
     with storing() as write:
         if write.known is not None:
             return (write.known.body or b"").decode(), write.headers
@@ -86,8 +86,8 @@ def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
         for queue, count in queues.items():
             context().backlog.demand(write.transaction, queue, count, tenant_id=caller().sharing)
         known = known_runs(write.transaction, entries)
-        counted = Counted()
-        items = [item_of(write.transaction, one, place, known, counted) for one in entries]
+        counted = QueuedCounts()
+        items = [item_of(write.transaction, entry, place, known, counted) for entry in entries]
         public_id = audits.create(write.transaction, new, items, tenant_id=caller().tenant_id)
         write.done("audit.create", public_id, detail={"items": len(items)})
     for queue in sorted(queues):
@@ -120,22 +120,22 @@ def _open(transaction: Transaction, head: AuditHead) -> tuple[Project, str, int]
 
 
 def waited_for(public_id: str) -> tuple[Audit, dict[str, str]]:
-    """The audit as it stands, with `Prefer: wait=N` as soon as it has ended; and what the answer says of the waiting.
+    """Wait for the audit's end as `Prefer: wait=N` asks; return it, and what the answer says of the waiting.
 
     Raises:
         Problem: `not-found`.
     """
     shared, seconds = context(), asked_seconds()
 
-    def found() -> Audit:
+    def load() -> Audit:
         with shared.database.read() as transaction:
             return audit_of(transaction, public_id)
 
-    audit = found()
+    audit = load()
     if seconds is None:
         return audit, {}
-    waited = audit.finished_at is not None or shared.waiters.until(lambda: found().finished_at is not None, seconds)
-    return (found() if waited else audit), {"Preference-Applied": f"wait={seconds}"} if waited else {}
+    waited = audit.finished_at is not None or shared.waiters.wait_until(lambda: load().finished_at is not None, seconds)
+    return (load() if waited else audit), {"Preference-Applied": f"wait={seconds}"} if waited else {}
 
 
 @blueprint.get("/v1/audits")
@@ -144,7 +144,7 @@ def waited_for(public_id: str) -> tuple[Audit, dict[str, str]]:
 def list_audits(query: AuditsQuery) -> Response:
     """The audits, newest first."""
     items, following = audits_asked("audits", query)
-    return page_reply("audits", query, [audit_json(one) for one in items], following)
+    return page_reply("audits", query, [audit_json(item) for item in items], following)
 
 
 @blueprint.get("/v1/audits/<audit>")
@@ -222,7 +222,7 @@ def delete_audit(audit: str) -> Response:
 
 
 def audit_of(transaction: Transaction, public_id: str) -> Audit:
-    """The audit of that id.
+    """Load the audit of that id.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.

@@ -56,5 +56,5 @@ class BadLines:
                 f"{self.refused:,} of the first {number:,} lines are refused, and took {self.seconds:.0f} s to look at"
             )
         detail = f"{lines}: the rest was not read, and the audit is canceled."
-        places = tuple(sorted((*self.places, *self.others), key=lambda one: one.line or 0)[:MOST])
-        raise Problem("invalid-request", detail, places=places, hint="Mend the lines that `errors` names.")
+        places = tuple(sorted((*self.places, *self.others), key=lambda place: place.line or 0)[:MOST])
+        raise Problem("invalid-request", detail, places=places, hint="Correct the lines listed in `errors`.")

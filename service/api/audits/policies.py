@@ -18,7 +18,7 @@ from service.schemas.responses.audits import PolicyList, PolicyTold
 from service.web.body import Strict, body, pointer, query
 from service.web.idempotency import storing
 from service.web.parameters import Page, Whole
-from service.web.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
+from service.web.reply import SAME, check_match, conditional, json_reply, page_reply, read_cursor
 from store.audits import policies
 from store.database.ids import is_id
 
@@ -37,10 +37,10 @@ _WHAT: Final = "Names or codes of rules, beginnings of codes (`BP3`), `level:err
 
 
 class PolicyRules(Strict):
-    """Which findings fail an audit, and which are only told."""
+    """Which findings fail an audit, and which only warn."""
 
     fail: _Patterns = Field(default_factory=lambda: ["level:error"], description=f"What fails. {_WHAT}")
-    warn: _Patterns = Field(default_factory=lambda: ["*"], description=f"What is told beside. {_WHAT}")
+    warn: _Patterns = Field(default_factory=lambda: ["*"], description=f"What warns without failing. {_WHAT}")
     min_confidence: Confidence = Field(default="heuristic", description="Findings less sure are not looked at.")
     new_only: bool = Field(default=False, description="Findings that the baseline has neither fail nor warn.")
     not_run: Literal["fail", "warn"] = Field(
@@ -72,7 +72,7 @@ class RevisionQuery(Strict):
 
 
 def policy_of(transaction: Transaction, public_id: str, revision: int | None = None) -> Policy:
-    """The policy of that id.
+    """Load the policy of that id.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
@@ -97,7 +97,7 @@ def policy_of(transaction: Transaction, public_id: str, revision: int | None = N
 def create_policy(body: PolicyAsked) -> Response:
     """Make a policy, for all projects of the tenant; a key of one project may not."""
     demand_tenant()
-    rules = _checked(body)
+    rules = _check_policy(body)
     with storing() as write:
         if write.known is not None:
             found = policy_of(write.transaction, (write.known.body or b"").decode())
@@ -108,10 +108,10 @@ def create_policy(body: PolicyAsked) -> Response:
                     write.transaction, body.name, rules, actor=asked.actor, tenant_id=asked.tenant_id
                 )
             except policies.PolicyTaken:
-                raise _taken(body.name) from None
+                raise _name_taken_problem(body.name) from None
             write.done("policy.create", found.id)
     location = {"Location": f"/v1/policies/{found.id}", **write.headers}
-    return json_reply(_told(found), 201, _headers(found) | location)
+    return json_reply(_policy_to_json(found), 201, _headers(found) | location)
 
 
 @blueprint.put("/v1/policies/<policy>")
@@ -129,13 +129,13 @@ def revise_policy(policy: str, body: PolicyRevised) -> Response:
     with storing() as write:
         found = policy_of(write.transaction, policy)
         check_match(f"policy {found.id}", _headers(found)["ETag"])
-        rules, name = _checked(body), body.name or found.name
+        rules, name = _check_policy(body), body.name or found.name
         try:
             found = policies.revise(write.transaction, found, name, rules, actor=asked.actor, tenant_id=asked.tenant_id)
         except policies.PolicyTaken:
-            raise _taken(name) from None
+            raise _name_taken_problem(name) from None
         write.done("policy.revise", found.id, detail={"revision": found.revision})
-    return json_reply(_told(found), headers=_headers(found))
+    return json_reply(_policy_to_json(found), headers=_headers(found))
 
 
 @blueprint.get("/v1/policies")
@@ -143,13 +143,13 @@ def revise_policy(policy: str, body: PolicyRevised) -> Response:
 @answers({200: Answer(text="A page of policies, oldest first.", model=PolicyList, headers=("Link",))})
 def list_policies(query: Page) -> Response:
     """The policies, each with its newest revision."""
-    after = after_of("policies", query)
+    after = read_cursor("policies", query)
     with context().database.read() as transaction:
         page = policies.page(
             transaction, tenant_id=caller().tenant_id, after=after[0] if after else None, limit=query.limit
         )
     following = None if page.next is None else [page.next]
-    return page_reply("policies", query, [_told(one) for one in page.items], following)
+    return page_reply("policies", query, [_policy_to_json(item) for item in page.items], following)
 
 
 @blueprint.get("/v1/policies/<policy>")
@@ -159,11 +159,11 @@ def get_policy(policy: str, query: RevisionQuery) -> Response:
     """One policy, or an older revision of it."""
     with context().database.read() as transaction:
         found = policy_of(transaction, policy, query.revision)
-    return conditional(json_reply(_told(found), headers=_headers(found)))
+    return conditional(json_reply(_policy_to_json(found), headers=_headers(found)))
 
 
-def _checked(asked: PolicyRules) -> dict[str, Any]:
-    """What is stored of it.
+def _check_policy(asked: PolicyRules) -> dict[str, Any]:
+    """Check a policy; return what is stored of it.
 
     Raises:
         Problem: `unknown-rule`, with the nearest name.
@@ -178,7 +178,7 @@ def _checked(asked: PolicyRules) -> dict[str, Any]:
     return asked.model_dump(exclude={"name"})
 
 
-def _taken(name: str) -> Problem:
+def _name_taken_problem(name: str) -> Problem:
     detail = f"The name {name!r} is another policy's, or somebody else has just changed this one."
     return Problem("invalid-request", detail, places=(Place(pointer="#/name", code="name-taken", detail=detail),))
 
@@ -187,7 +187,7 @@ def _headers(found: Policy) -> dict[str, str]:
     return {"ETag": f'"{found.revision}"', "Cache-Control": "no-cache"}
 
 
-def _told(found: Policy) -> dict[str, Any]:
+def _policy_to_json(found: Policy) -> dict[str, Any]:
     return {
         "id": found.id,
         "name": found.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.web.reply import SAME, cache_headers, json_reply, not_modified
@@ -26,7 +26,7 @@ def list_checks(run: str) -> Response:
     A run that an older version judged has none: `POST /v1/runs/{run}/judge` has it judged again.
     """
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         found = load_checks(transaction, row)

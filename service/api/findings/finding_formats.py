@@ -22,15 +22,15 @@ RENDERED: Final = ("sarif", "junit", "github")
 
 
 def program_error(run: RunRow) -> ProgramError | None:
-    """What ended a run before its program's end; None: nothing did."""
+    """Return what ended a run before its program's end; None if nothing did."""
     error = run.error
     if error is None:
         return None
     return ProgramError(kind=error.type or error.code, message=error.message, path=error.path, line=error.line)
 
 
-def rendered(run: RunRow, findings: Sequence[Finding], form: str, headers: Mapping[str, str]) -> Response:
-    """The document, whole: these formats are read as one, and a run has few findings.
+def render_findings(run: RunRow, findings: Sequence[Finding], form: str, headers: Mapping[str, str]) -> Response:
+    """Render the whole document: these formats are read as one, and a run has few findings.
 
     Raises:
         Problem: `too-much-asked`: more than `MOST` findings.

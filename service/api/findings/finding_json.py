@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def finding_of(transaction: Transaction, public_id: str) -> FindingRow:
-    """The finding of that id.
+    """Load the finding of that id.
 
     Raises:
         Problem: `not-found`, also if it is of another tenant or project.
@@ -34,15 +34,16 @@ def finding_of(transaction: Transaction, public_id: str) -> FindingRow:
 
 
 def with_trials(transaction: Transaction, rows: Sequence[FindingRow], *, wanted: bool) -> list[dict[str, Any]]:
-    """Findings as JSON; their trials, the newest first, where they are wanted, else null."""
+    """Convert findings to JSON, with their trials, newest first, if they are wanted; else null."""
     known = trials.of_findings(transaction, [row.id for row in rows], tenant_id=caller().tenant_id) if wanted else {}
     return [
-        row.json() | {"trials": [trial_json(one) for one in known.get(row.id, ())] if wanted else None} for row in rows
+        row.json() | {"trials": [trial_json(trial) for trial in known.get(row.id, ())] if wanted else None}
+        for row in rows
     ]
 
 
 def trial_json(run: RunRow) -> dict[str, Any]:
-    """A trial as `TrialTold` describes it."""
+    """Convert a trial to JSON as `TrialTold` describes it."""
     trial = run.trial
     if trial is None:
         raise ValueError(f"{run.id} is no trial")

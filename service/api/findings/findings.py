@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from backprobe.rules.framework.rule import Confidence, Level
-from service.api.findings.finding_formats import RENDERED, rendered
+from service.api.findings.finding_formats import RENDERED, render_findings
 from service.api.findings.finding_json import finding_of, with_trials
-from service.api.records.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
+from service.api.records.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, vary_headers, wanted_format
 from service.api.runs.run_json import run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
@@ -18,7 +18,7 @@ from service.schemas.responses.findings import FindingList, FindingTold
 from service.web.body import Strict, query
 from service.web.filters import Rules
 from service.web.parameters import Flag, Page, Split, Whole
-from service.web.reply import SAME, after_of, cache_headers, conditional, json_reply, not_modified, page_reply
+from service.web.reply import SAME, cache_headers, conditional, json_reply, not_modified, page_reply, read_cursor
 from store.findings import findings
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class FindingsQuery(Page):
     )
     gone: Flag = Field(default=False, description="Those that newer rules no longer make; else those that they do.")
 
-    def asked(self) -> dict[str, Any]:
-        """The filters, as the store takes them."""
+    def to_store_filters(self) -> dict[str, Any]:
+        """Return the filters as the store takes them."""
         return {
             "level": self.level or (),
             "rule": self.rule or (),
@@ -88,23 +88,23 @@ def list_findings(run: str, query: FindingsQuery) -> Response:
     with context().database.read() as transaction:
         row = run_of(transaction, run)
         listing = f"{row.id} findings"
-        after = after_of(listing, query)
+        after = read_cursor(listing, query)
         if not row.ended and row.findings.ruleset is None:
             raise Problem("not-judged-yet", f"Run {row.id} is {row.status}.", headers={"Retry-After": "1"})
         headers = _headers(row, findings.groups_version(transaction, row))
         if form == "json":
             if not query.include and (same := not_modified(row, headers)):
                 return same
-            headers = varied(headers, form)
+            headers = vary_headers(headers, form)
             last = after[0] if after else None
-            page = findings.page(transaction, row, **query.asked(), after=last, limit=query.limit)
+            page = findings.page(transaction, row, **query.to_store_filters(), after=last, limit=query.limit)
             following = None if page.next is None else [page.next]
             told = with_trials(transaction, page.items, wanted=bool(query.include))
             return page_reply(listing, query, told, following, headers)
-    headers = varied(headers, form)
+    headers = vary_headers(headers, form)
     batches = _batches(context().database, row, query, after[0] if after else None)
     if form in RENDERED:
-        return rendered(row, [found.finding for rows in batches for found in rows], form, headers)
+        return render_findings(row, [found.finding for rows in batches for found in rows], form, headers)
     plain = ([found.json() for found in rows] for rows in batches)
     return export(f"{row.id}-findings", form, FindingTold, plain, headers)
 
@@ -120,7 +120,7 @@ def _batches(
 ) -> Iterator[Sequence[FindingRow]]:
     while True:
         with database.read() as transaction:
-            page = findings.page(transaction, run, **query.asked(), after=after, limit=BATCH)
+            page = findings.page(transaction, run, **query.to_store_filters(), after=after, limit=BATCH)
         yield page.items
         if page.next is None:
             return

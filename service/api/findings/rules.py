@@ -18,7 +18,7 @@ from service.schemas.responses.runs import RuleFull, RuleList
 from service.schemas.rule_families import Family, family_of
 from service.web.body import query
 from service.web.parameters import Page, Split
-from service.web.reply import after_of, json_reply, page_reply
+from service.web.reply import json_reply, page_reply, read_cursor
 
 if TYPE_CHECKING:
     from backprobe.rules import Rule
@@ -71,7 +71,7 @@ def _short(rule: Rule, headline: str) -> dict[str, Any]:
     }
 
 
-def _wanted(told: dict[str, Any], query: RulesQuery) -> bool:
+def _matches_query(told: dict[str, Any], query: RulesQuery) -> bool:
     text = f"{told['code']} {told['name']} {told['headline']}".lower()
     return (
         told["family"] in (query.family or [told["family"]])
@@ -92,11 +92,11 @@ def _wanted(told: dict[str, Any], query: RulesQuery) -> bool:
 )
 def list_rules(query: RulesQuery) -> Response:
     """The rules that judge runs, plug-ins included, each with what it finds in one line."""
-    after = after_of("rules", query)
+    after = read_cursor("rules", query)
     if same := _same():
         return same
     shown = sorted((_short(rule, headline) for rule, headline in headlines()), key=lambda told: told["code"])
-    rest = [told for told in shown if _wanted(told, query) and (after is None or told["code"] > after[0])]
+    rest = [told for told in shown if _matches_query(told, query) and (after is None or told["code"] > after[0])]
     page = rest[: query.limit]
     following = [page[-1]["code"]] if len(rest) > query.limit else None
     return page_reply("rules", query, page, following, _headers())

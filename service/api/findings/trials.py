@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from backprobe.rules.edits.text_edits import program_with
 from service.api.findings.finding_json import finding_of, trial_json
 from service.api.records.record import NoQuery
-from service.api.runs.isolation_offer import Wanted, offered
-from service.api.runs.run_json import recorded, run_of
-from service.api.runs.submission import repeated, told_run
+from service.api.runs.isolation_offer import WorkerRequirements, choose_level
+from service.api.runs.run_json import require_record, run_of
+from service.api.runs.submission import build_rerun, told_run
 from service.auth.caller import caller
 from service.context import context
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
@@ -48,7 +48,7 @@ def list_trials(finding: str) -> Response:
     with context().database.read() as transaction:
         row = finding_of(transaction, finding)
         found = trials.of_findings(transaction, [row.id], tenant_id=caller().tenant_id)
-    return json_reply({"items": [trial_json(one) for one in found.get(row.id, ())], "next_cursor": None})
+    return json_reply({"items": [trial_json(trial) for trial in found.get(row.id, ())], "next_cursor": None})
 
 
 @blueprint.post("/v1/findings/<finding>/trials")
@@ -93,18 +93,18 @@ def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
 
 
 def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix) -> Submission:
-    first = recorded(run_of(transaction, row.run))
+    first = require_record(run_of(transaction, row.run))
     files = lifecycle.program_of(transaction, first)
     if files is None or first.entry is None or first.key is None:
-        raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
+        raise Problem("source-not-kept", f"The program of run {first.id} was not stored, or was deleted.")
     texts = _program_with(files, fix)
     its = {path: files[path] for path in {edit.path for edit in fix.edits}}
     if (path := trials.otherwise(transaction, first.key, its)) is not None:
         detail = f"Run {first.id} compiled another text of {path[:200]} than the program has that was sent."
         raise Problem("source-not-kept", f"{detail} The fix does not fit it.")
-    again = repeated(RerunAsked(), first, texts)
+    again = build_rerun(RerunAsked(), first, texts)
     Snippet(files=texts, entry=again.entry, pointers=dict.fromkeys(texts, "#")).check_room(again.limits.disk_bytes)
-    wanted = Wanted(
+    wanted = WorkerRequirements(
         queue=again.queue,
         device="cuda" if again.queue == "gpu" else "cpu",
         isolation=again.min_isolation,
@@ -113,12 +113,12 @@ def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix
         limits=again.limits,
         device_class=again.device_class,
     )
-    least = offered(transaction, wanted)
+    least = choose_level(transaction, wanted)
     return replace(again, min_isolation=least, rerun_of=None, trial=of)
 
 
 def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
-    """The fix that is to be tried.
+    """Return the fix that is to be tried.
 
     Raises:
         Problem: `invalid-request`: there is none, or it is advice, or the finding is no finding any more.
@@ -148,7 +148,9 @@ def _program_with(files: Mapping[str, str], fix: Fix) -> dict[str, str]:
     try:
         return program_with(files, fix.edits)
     except IndexError:
-        raise Problem("source-not-kept", "The program that was sent ends before a line that the fix changes.") from None
+        raise Problem(
+            "source-not-kept", "The program that was sent is too short: the fix changes a line after its end."
+        ) from None
     except KeyError as missing:
         detail = f"The file {missing.args[0][:200]} that the fix changes is none of the program's."
         raise Problem("source-not-kept", detail) from None

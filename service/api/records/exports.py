@@ -44,7 +44,7 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def wanted_format(asked: str | None, offered: Sequence[str]) -> str:
-    """The format that `format=` names, else the best one that `Accept` takes; `json` if neither says.
+    """Choose the format that `format=` names, else the best one that `Accept` takes; `json` if neither says.
 
     Raises:
         Problem: `not-acceptable`: Accept takes none of them, or Parquet is not installed.
@@ -65,8 +65,8 @@ def wanted_format(asked: str | None, offered: Sequence[str]) -> str:
     return found
 
 
-def varied(headers: Mapping[str, str], form: str) -> dict[str, str]:
-    """The headers of a list that Accept changes: another format is another thing to a cache."""
+def vary_headers(headers: Mapping[str, str], form: str) -> dict[str, str]:
+    """Build the headers of a list that Accept changes: for a cache another format is another thing."""
     told = dict(headers) | {"Vary": "Accept"}
     if form != "json" and "ETag" in told:
         told["ETag"] = f'{told["ETag"][:-1]}-{form}"'
@@ -76,13 +76,13 @@ def varied(headers: Mapping[str, str], form: str) -> dict[str, str]:
 def export(
     name: str, form: str, row: type[Any], batches: Iterable[Sequence[Any]], headers: Mapping[str, str]
 ) -> Response:
-    """The answer: every row of the list, as it is read.
+    """Answer with every row of the list, as it is read.
 
     Args:
         name: Of the file, without its ending.
         form: One of `EXPORTS`.
         row: The class that describes a row.
-        batches: Rows as plain JSON values; the first batch is read now, so that what is wrong is told as a problem.
+        batches: Rows as plain JSON values; the first batch is read now, so that an error becomes a problem.
         headers: ETag and the like.
 
     Raises:
@@ -93,9 +93,9 @@ def export(
     first = next(rest, ())
     give_back = context().lists.demand() if len(first) >= BATCH else None
     sent = dict(headers) | {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
-    stream = writers[form](columns(row), _chained(first, rest))
+    stream = writers[form](columns(row), _chain_batches(first, rest))
     if give_back is not None:
-        stream = _seated(stream)
+        stream = _stream_aside(stream)
     charset = "; charset=utf-8" if form == "csv" else ""
     answer = Response(stream, 200, sent, content_type=MEDIA[form] + charset)
     if give_back is not None:
@@ -103,12 +103,12 @@ def export(
     return answer
 
 
-def _seated(stream: Iterator[bytes]) -> Iterator[bytes]:
+def _stream_aside(stream: Iterator[bytes]) -> Iterator[bytes]:
     with aside():  # its seat bounds it
         yield from stream
 
 
-def _chained(first: Sequence[Any], rest: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+def _chain_batches(first: Sequence[Any], rest: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
     yield first
     yield from rest
 
@@ -148,8 +148,8 @@ class _Sink:
     def close(self) -> None:
         self.closed = True
 
-    def taken(self) -> bytes:
-        """What was written since the last call."""
+    def drain(self) -> bytes:
+        """Return what was written since the last call, and forget it."""
         parts, self._parts = self._parts, []
         return b"".join(parts)
 
@@ -165,5 +165,5 @@ def _parquet(of: Sequence[Column], batches: Iterator[Sequence[Any]]) -> Iterator
         for rows in batches:
             arrays = [pa.array(values(column, rows), kinds[column.kind]) for column in of]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            yield sink.taken()
-    yield sink.taken()
+            yield sink.drain()
+    yield sink.drain()

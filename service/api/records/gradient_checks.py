@@ -6,13 +6,13 @@ from flask import Response
 from pydantic import Field
 
 from backprobe.record.rows.gradient_checks import Verdict
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.schemas.responses.gradient_checks import GradientCheckList
 from service.web.body import query
 from service.web.parameters import Page
-from service.web.reply import after_of, cache_headers, not_modified, page_reply
+from service.web.reply import cache_headers, not_modified, page_reply, read_cursor
 from store import queries
 from store.queries.gradient_checks import gradient_checks
 
@@ -38,9 +38,9 @@ class ChecksQuery(Page):
 def list_gradient_checks(run: str, query: ChecksQuery) -> Response:
     """Is each gradient that a step used the derivative of its loss? One row for each leaf that was compared, or not."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         listing = f"{row.id} gradient checks {query.verdict or ''}"
-        place = after_of(listing, query)
+        place = read_cursor(listing, query)
         if same := not_modified(row):
             return same
         after = place[0] if place else 0

@@ -11,7 +11,7 @@ from backprobe.show.drawing import svg
 from backprobe.show.drawing.graph import Arrow, Box, Graph
 from service.api.records.moments import At, moment_at
 from service.api.records.record_pages import too_much
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Place, Problem
@@ -65,8 +65,8 @@ class GraphQuery(Strict):
     )
     max: Annotated[Whole, Field(ge=1, le=1500)] = Field(
         default=400,
-        description="Boxes at most, leaves that need no gradient apart. Where `depth` is given more are refused, else"
-        " the nearest to the root are told and `hidden` counts the others.",
+        description="Boxes at most, leaves that need no gradient apart. If there are more, the request is refused where"
+        " `depth` is given; else the nearest to the root are returned and `hidden` counts the others.",
     )
     format: Literal["json", "svg"] = "json"
 
@@ -91,7 +91,7 @@ def get_graph(run: str, query: GraphQuery) -> Response:
     root = query.root if query.root is not None or query.call is None else f"call:{query.call}"
     opened, instances = ([int(name[1:]) for name in query.open or () if name[0] == of] for of in "cp")
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         moment = None if query.at is None else moment_at(transaction, row, query.at)
@@ -126,7 +126,7 @@ def get_graph(run: str, query: GraphQuery) -> Response:
 
 
 def drawing_of(found: GraphView) -> Graph:
-    """What a drawing takes of it: closed calls are drawn as nodes."""
+    """Convert a graph to what a drawing takes: closed calls are drawn as nodes."""
     return Graph(
         boxes=tuple(_box(box) for box in found.boxes),
         edges=tuple(Arrow(start=edge.start, end=edge.end, wanted=edge.wanted) for edge in found.edges),

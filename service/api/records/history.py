@@ -1,4 +1,4 @@
-"""The history of tensors as arrays: one tensor's series, and the heatmap of many."""
+"""The history of a run as arrays: its steps, one tensor's series, and the heatmap of many."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from backprobe.record.rows.events import MomentKind
-from service.api.records.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
+from service.api.records.exports import BATCH, EXPORTS, MEDIA, export, vary_headers, wanted_format
 from service.api.records.record_pages import too_much
 from service.api.records.tensor_filters import Moment
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Place, Problem
@@ -51,7 +51,7 @@ Steps = Annotated[str, Field(pattern="^[0-9]{1,10}-[0-9]{1,10}$"), AfterValidato
 
 
 def span(steps: str | None) -> tuple[int, int]:
-    """The first and the last step that were asked for."""
+    """Parse the first and the last step that were asked for."""
     if steps is None:
         return 0, _MOST_STEP
     first, _, last = steps.partition("-")
@@ -103,6 +103,21 @@ class HeatQuery(Strict):
     )
 
 
+class StepsQuery(Strict):
+    """Which steps, and how many values."""
+
+    steps: Steps | None = Field(default=None, description="First and last step: `0-9999`.")
+    points: Annotated[Whole, Field(ge=1, le=2000)] = Field(
+        default=500,
+        description="Values of a column at most; of more steps each is the peak of its stretch, and `exact` is false. "
+        "For json only.",
+    )
+    format: Literal["json", "ndjson", "csv", "parquet"] | None = Field(
+        default=None,
+        description="What to answer with; `Accept` says it too. All but json answer with a row for every step.",
+    )
+
+
 _PROBLEMS: Final = ("record-expired", "too-much-asked")
 _SAME: Final = Answer(text="Not changed since.")
 
@@ -117,7 +132,7 @@ _SAME: Final = Answer(text="Not changed since.")
 def get_series(run: str, no: int, query: SeriesQuery) -> Response:
     """Numbers of one tensor over its moments; null: not captured, "NaN": not a number."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         given = {name: getattr(query, name) for name in ("from_moment", "to_moment", "points")}
@@ -154,10 +169,10 @@ def get_heatmap(run: str, query: HeatQuery) -> Response:
     grad; of more than 400, of the first 400. The other formats have all tensors then.
     """
     form = wanted_format(query.format, EXPORTS)
-    asked = _asked(query)
+    asked = _query_to_curve(query)
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
-        headers = varied(cache_headers(row), form)
+        row = require_record(run_of(transaction, run))
+        headers = vary_headers(cache_headers(row), form)
         if form == "json":
             if same := not_modified(row):
                 return same
@@ -170,17 +185,65 @@ def get_heatmap(run: str, query: HeatQuery) -> Response:
                     first_step=asked.first_step,
                     last_step=asked.last_step,
                     points=query.points,
-                    tensors=queries.trained(transaction, row) if _is_bare(query) else asked.tensors,
+                    tensors=queries.select_trained_tensors(transaction, row) if _is_bare(query) else asked.tensors,
                 )
             except queries.TooMuch as error:
                 raise too_much(error) from None
             return json_reply(found, headers=headers)
-    if "points" in query.model_fields_set:
-        detail = "points goes with json; other formats have every moment."
-        place = Place(parameter="points", code="not-with-format", detail=detail)
-        raise Problem("invalid-request", detail, places=(place,))
+    _refuse_points(query, "moment")
     batches = _batches(context().database, row, asked)
     return export(f"{row.id}-{asked.stat}", form, queries.CurveRow, batches, headers)
+
+
+@blueprint.get("/v1/runs/<run>/steps")
+@query(StepsQuery)
+@answers(
+    {
+        200: Answer(
+            text="Arrays of equal length, or a row for each step in another format.",
+            model=queries.StepCurves,
+            media={MEDIA[name]: {"schema": {"type": "string"}} for name in EXPORTS},
+            headers=("ETag", "Content-Disposition"),
+        ),
+        304: _SAME,
+    },
+    problems=("record-expired", "not-acceptable", "too-many-streams"),
+    headers=("If-None-Match", "Accept"),
+)
+def get_steps(run: str, query: StepsQuery) -> Response:
+    """Loss, gradient norm and learning rate over training steps; null: not measured, "NaN": not a number."""
+    form = wanted_format(query.format, EXPORTS)
+    first, last = span(query.steps)
+    with context().database.read() as transaction:
+        row = require_record(run_of(transaction, run))
+        headers = vary_headers(cache_headers(row), form)
+        if form == "json":
+            if same := not_modified(row, headers):
+                return same
+            found = context().curves.load(transaction, row, query.points, (first, last))
+            return json_reply(queries.as_json(found), headers=headers)
+    _refuse_points(query, "step")
+    batches = _step_batches(context().database, row, first, last)
+    return export(f"{row.id}-steps", form, queries.StepRow, batches, headers)
+
+
+def _step_batches(database: Database, row: RunRow, first: int, last: int) -> Iterator[list[Any]]:
+    """Yield the rows, in a transaction for each batch."""
+    while True:
+        with database.read() as transaction:
+            rows = queries.step_rows(transaction, row, first_step=first, last_step=last, limit=BATCH)
+        yield queries.as_json(rows)
+        if len(rows) < BATCH:
+            return
+        first = rows[-1].step + 1
+
+
+def _refuse_points(query: HeatQuery | StepsQuery, unit: str) -> None:
+    """Raise a problem if `points` is asked for together with a format that has every row."""
+    if "points" in query.model_fields_set:
+        detail = f"points goes with json; other formats have every {unit}."
+        place = Place(parameter="points", code="not-with-format", detail=detail)
+        raise Problem("invalid-request", detail, places=(place,))
 
 
 def _is_bare(query: HeatQuery) -> bool:
@@ -188,7 +251,7 @@ def _is_bare(query: HeatQuery) -> bool:
     return not query.model_fields_set & {"tensors", "name", "fqn", "role", "is_leaf", "requires_grad"}
 
 
-def _asked(query: HeatQuery) -> queries.CurveAsked:
+def _query_to_curve(query: HeatQuery) -> queries.CurveAsked:
     first, last = span(query.steps)
     given = {name: getattr(query, name) for name in ("name", "fqn", "role", "is_leaf", "requires_grad")}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -202,7 +265,7 @@ def _asked(query: HeatQuery) -> queries.CurveAsked:
 
 
 def _batches(database: Database, row: RunRow, asked: queries.CurveAsked) -> Iterator[list[Any]]:
-    """The rows, a transaction for each batch."""
+    """Yield the rows, in a transaction for each batch."""
     after = None
     while True:
         with database.read() as transaction:

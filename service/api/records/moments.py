@@ -18,7 +18,7 @@ At = Annotated[str, Field(pattern="^((before-backward|after-backward|optimizer-s
 
 
 def moment_at(transaction: Transaction, run: RunRow, at: str) -> int:
-    """The number of the moment that `at` names.
+    """Return the number of the moment that `at` names.
 
     Raises:
         Problem: `not-found`, naming the parameter.

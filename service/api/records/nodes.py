@@ -10,14 +10,14 @@ from pydantic import Field
 from service.api.records.record import NoQuery
 from service.api.records.record_pages import page_below
 from service.api.records.tensor_filters import Line
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Problem
 from service.schemas.responses.parts import BackwardCallFull, NodeList
 from service.web.body import query
 from service.web.parameters import Flag, Page, Split, Whole
-from service.web.reply import after_of, cache_headers, json_reply, next_link, not_modified, sign
+from service.web.reply import cache_headers, json_reply, next_link, not_modified, read_cursor, sign
 from store import queries
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def list_nodes(run: str, query: NodesQuery) -> Response:
 def get_node(run: str, node: int) -> Response:
     """One node: its edges, what it saved, what each backward call did there, and how its line is known."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         found = queries.node(transaction, row, node)
@@ -95,9 +95,9 @@ def get_node(run: str, node: int) -> Response:
 def get_backward_call(run: str, call: int, query: Page) -> Response:
     """One backward call, and what it did at each node in order of execution: gradient, freed or not."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         listing = f"{row.id} backward call {call}"
-        after = after_of(listing, query)
+        after = read_cursor(listing, query)
         if same := not_modified(row):
             return same
         found = queries.backward_calls(transaction, row, call=call, limit=1)

@@ -10,7 +10,7 @@ from pydantic import Field
 from service.api.records.history import Steps, span
 from service.api.records.record_pages import page_below, too_much
 from service.api.records.tensor_filters import Kinds, Line
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.schemas.responses.parts import RetentionTold
@@ -32,7 +32,7 @@ Number = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
 _SAME: Final = Answer(text="Not changed since.")
 
 
-def _listed(text: str) -> Callable[[Any], Any]:
+def _row_list_answers(text: str) -> Callable[[Any], Any]:
     return answers(
         {200: Answer(text=text, model=RowList, headers=("Link", "ETag")), 304: _SAME},
         problems=("record-expired",),
@@ -70,7 +70,7 @@ class RetentionQuery(Strict):
 def _rows(run: str, table: str, query: Page) -> Response:
     def page_of(transaction: Transaction, row: RunRow, after: Sequence[Any] | None) -> Any:
         last = after[0] if after else None
-        page = queries.chosen(transaction, row, table, after=last, limit=query.limit, **query.filters())
+        page = queries.select_rows(transaction, row, table, after=last, limit=query.limit, **query.filters())
         return page.items, None if page.next is None else [page.next]
 
     return page_below(run, table, query, page_of)
@@ -78,7 +78,7 @@ def _rows(run: str, table: str, query: Page) -> Response:
 
 @blueprint.get("/v1/runs/<run>/moments")
 @query(MomentsQuery)
-@_listed("A page of moments, in order of the run.")
+@_row_list_answers("A page of moments, in order of the run.")
 def list_moments(run: str, query: MomentsQuery) -> Response:
     """The points in the run at which state was taken, with line, step, time and modes."""
     return _rows(run, "moments", query)
@@ -86,7 +86,7 @@ def list_moments(run: str, query: MomentsQuery) -> Response:
 
 @blueprint.get("/v1/runs/<run>/leaf-grads")
 @query(TensorPartQuery)
-@_listed("A page of changes, in order of time.")
+@_row_list_answers("A page of changes, in order of time.")
 def list_leaf_grads(run: str, query: TensorPartQuery) -> Response:
     """What became of each leaf's `.grad`: populated, accumulated, zeroed, set to None, assigned."""
     return _rows(run, "leaf_grads", query)
@@ -94,7 +94,7 @@ def list_leaf_grads(run: str, query: TensorPartQuery) -> Response:
 
 @blueprint.get("/v1/runs/<run>/inplace-events")
 @query(TensorPartQuery)
-@_listed("A page of changes in place, in order of time.")
+@_row_list_answers("A page of changes in place, in order of time.")
 def list_inplace_events(run: str, query: TensorPartQuery) -> Response:
     """Changes of tensors in place: each time that a `_version` rose, and what did it."""
     return _rows(run, "inplace_events", query)
@@ -102,7 +102,7 @@ def list_inplace_events(run: str, query: TensorPartQuery) -> Response:
 
 @blueprint.get("/v1/runs/<run>/modules")
 @query(TensorPartQuery)
-@_listed("A page of modules, by number.")
+@_row_list_answers("A page of modules, by number.")
 def list_modules(run: str, query: TensorPartQuery) -> Response:
     """The nn.Modules of the program with their parameters and buffers; by `tensor`: those that it is one of."""
     return _rows(run, "modules", query)
@@ -110,7 +110,7 @@ def list_modules(run: str, query: TensorPartQuery) -> Response:
 
 @blueprint.get("/v1/runs/<run>/optimizers")
 @query(TensorPartQuery)
-@_listed("A page of optimizers, by number.")
+@_row_list_answers("A page of optimizers, by number.")
 def list_optimizers(run: str, query: TensorPartQuery) -> Response:
     """The optimizers of the program with the tensors that they step; by `tensor`: those that step it."""
     return _rows(run, "optimizers", query)
@@ -127,11 +127,11 @@ def get_retention(run: str, query: RetentionQuery) -> Response:
     """What stayed of the graph after each backward call: by the line that made its root, who holds it, its growth."""
     first, last = span(query.steps)
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         try:
-            found = queries.held(transaction, row, first_step=first, last_step=last, top=query.top)
+            found = queries.load_held_graphs(transaction, row, first_step=first, last_step=last, top=query.top)
         except queries.TooMuch as error:
             raise too_much(error) from None
     return json_reply({"items": queries.as_json(found)}, headers=cache_headers(row))

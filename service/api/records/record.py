@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from flask import Response
 from pydantic import Field
 
-from service.api.records.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
+from service.api.records.exports import BATCH, EXPORTS, MEDIA, export, vary_headers, wanted_format
 from service.api.records.moments import moment_at
 from service.api.records.tensor_filters import ExportQuery, Kinds, Moment, TensorFilters, TensorsQuery
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Problem
@@ -24,7 +24,7 @@ from service.schemas.responses.runs import (
 )
 from service.web.body import Strict, query
 from service.web.parameters import Flag, Page
-from service.web.reply import after_of, cache_headers, json_reply, not_modified, page_reply
+from service.web.reply import cache_headers, json_reply, not_modified, page_reply, read_cursor
 from store import queries
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ _MEDIA: dict[str, dict[str, Any]] = {MEDIA[name]: {"schema": {"type": "string"}}
 _SENT = ("Link", "ETag", "Content-Disposition")
 
 
-def _listed(run: str, what: str, query: ExportQuery, row_type: type[Any], page_of: PageOf) -> Response:
-    """A page of a list below a run, or all of it in another format.
+def _list_rows(run: str, what: str, query: ExportQuery, row_type: type[Any], page_of: PageOf) -> Response:
+    """Answer with a page of a list below a run, or with all of it in another format.
 
     Args:
         run: Public id.
@@ -77,10 +77,10 @@ def _listed(run: str, what: str, query: ExportQuery, row_type: type[Any], page_o
     """
     form, database = wanted_format(query.format, EXPORTS), context().database
     with database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         listing = f"{row.id} {what}"
-        after = after_of(listing, query)
-        headers = varied(cache_headers(row), form)
+        after = read_cursor(listing, query)
+        headers = vary_headers(cache_headers(row), form)
         if form == "json":
             if same := not_modified(row):
                 return same
@@ -99,7 +99,7 @@ def _listed(run: str, what: str, query: ExportQuery, row_type: type[Any], page_o
     return export(f"{row.id}-{what.replace(' ', '-')}", form, row_type, batches(), headers)
 
 
-def _wanted(query: Page, *names: str) -> dict[str, Any]:
+def _collect_given(query: Page, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(query, name)) is not None}
 
 
@@ -125,11 +125,11 @@ def list_tensors(run: str, query: TensorsQuery) -> Response:
         if query.at is None:
             told = queries.tensors_told(transaction, row, sort=query.sort, after=last, limit=limit, **query.tensors())
             return told.items, None if told.next is None else [told.next]
-        named, moment = query.named(), moment_at(transaction, row, query.at)
+        named, moment = query.fields_without_state(), moment_at(transaction, row, query.at)
         page = queries.tensors_at(transaction, row, moment, state=query.then(), after=last, limit=limit, **named)
         return queries.as_json(page.items), None if page.next is None else [page.next]
 
-    return _listed(run, "tensors", query, TensorRow, page_of)
+    return _list_rows(run, "tensors", query, TensorRow, page_of)
 
 
 def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
@@ -149,7 +149,7 @@ def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
 def get_tensor(run: str, no: int) -> Response:
     """One tensor in full: names, snapshots, in-place changes, who saved it, its elements if it is small."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         full = _full(transaction, row, no)
@@ -173,7 +173,7 @@ def get_tensor(run: str, no: int) -> Response:
 )
 def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Response:
     """The snapshots of one tensor, by moment."""
-    asked = _wanted(query, "kind", "from_moment", "to_moment")
+    asked = _collect_given(query, "kind", "from_moment", "to_moment")
 
     def page_of(
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
@@ -184,7 +184,7 @@ def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Res
             _full(transaction, row, no)
         return queries.as_json(found[:limit]), [found[limit - 1].moment] if len(found) > limit else None
 
-    return _listed(run, f"tensor {no} snapshots", query, SnapshotRow, page_of)
+    return _list_rows(run, f"tensor {no} snapshots", query, SnapshotRow, page_of)
 
 
 @blueprint.get("/v1/runs/<run>/snapshots")
@@ -213,7 +213,7 @@ def list_snapshots(run: str, query: SnapshotsQuery) -> Response:
         page = queries.snapshots(transaction, row, kind=kinds, nan=query.nan, after=key, limit=limit, **query.tensors())
         return queries.as_json(page.items), page.next
 
-    return _listed(run, "snapshots", query, SnapshotRow, page_of)
+    return _list_rows(run, "snapshots", query, SnapshotRow, page_of)
 
 
 @blueprint.get("/v1/runs/<run>/backward-calls")
@@ -226,9 +226,9 @@ def list_snapshots(run: str, query: SnapshotsQuery) -> Response:
 def list_backward_calls(run: str, query: Page) -> Response:
     """The backward calls: flags as given and as they took effect, what each ran, freed and left held."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         listing = f"{row.id} backward calls"
-        after = after_of(listing, query)
+        after = read_cursor(listing, query)
         if same := not_modified(row):
             return same
         found = queries.backward_calls(transaction, row, after=after[0] if after else None, limit=query.limit + 1)

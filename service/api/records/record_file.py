@@ -1,7 +1,7 @@
 """The record of a run as one file, and a file as a run: what `backprobe run --save` writes and `backprobe show` reads.
 
-1. A record is decoded whole to be written or stored, so few are in hand at once: who comes too many is told when to
-   come back.
+1. A record is decoded whole to be written or stored, so only few are processed at once. Further requests are refused
+   with a Retry-After.
 2. A file that is sent may be anybody's. It is decoded under caps before anything is stored, and judged by a worker, not
    here: rules over a stranger's record take their time.
 """
@@ -18,7 +18,7 @@ from pydantic import Field
 from backprobe.record import MAGIC, BadRecord, FrameReader, dumps
 from service.api.access.projects import place_of_caller
 from service.api.records.record import NoQuery
-from service.api.runs.run_json import recorded, run_json, run_of
+from service.api.runs.run_json import require_record, run_json, run_of
 from service.auth.caller import caller
 from service.context import context
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
@@ -71,19 +71,19 @@ def get_record(run: str) -> Response:
     """The record of an ended run as the file that `backprobe show` and `backprobe.load` read, with no torch."""
     with context().records.seat():
         with context().database.read() as transaction:
-            row = recorded(run_of(transaction, run))
+            row = require_record(run_of(transaction, run))
             if not row.ended:
                 raise Problem("run-not-ended", f"Run {row.id} is {row.status}.")
             if same := not_modified(row):
                 return same
             found = None if row.key is None else storage.load(transaction, row.key)
         if found is None:
-            raise Problem("not-found", f"Run {row.id} has no record: its program ended before there was one.")
-    return _sent(row, dumps(found))
+            raise Problem("not-found", f"Run {row.id} has no record: its program ended before anything was recorded.")
+    return _send_file(row, dumps(found))
 
 
-def _sent(row: RunRow, file: bytes) -> Response:
-    """The answer with the file, or the part of it that was asked for; the server keeps it on disk for a slow client.
+def _send_file(row: RunRow, file: bytes) -> Response:
+    """Send the file, or the part of it that was asked for; the server keeps it on disk for a slow client.
 
     Raises:
         RequestedRangeNotSatisfiable: it does not have those bytes.
@@ -119,7 +119,7 @@ class RecordAsked(Strict):
     takes=_BYTES,
 )  # fmt: skip
 def upload_record(query: RecordAsked) -> Response:
-    """Store a record that was made elsewhere as a run of its own, with `origin` uploaded and today's rules.
+    """Store a record that was made elsewhere as a new run, with `origin` uploaded, judged by the current rules.
 
     The body is a file of at most 67,108,864 bytes that `backprobe run --save` or `GET /v1/runs/{run}/record` wrote.
     """
@@ -134,7 +134,9 @@ def upload_record(query: RecordAsked) -> Response:
             if write.known is None:
                 place = place_of_caller(write.transaction, query.project)
         run = (
-            str(write.known and write.known.run) if place is None else _stored(write, sent, place.number, query.labels)
+            str(write.known and write.known.run)
+            if place is None
+            else _store_record(write, sent, place.number, query.labels)
         )
     with context().database.read() as transaction:
         row = run_of(transaction, run)
@@ -142,7 +144,7 @@ def upload_record(query: RecordAsked) -> Response:
 
 
 def _read() -> Record:
-    """The record in the body, decoded piece by piece as it comes.
+    """Read the record from the body, decoded piece by piece as it comes.
 
     Raises:
         Problem: `bad-record`, `malformed-request`.
@@ -169,8 +171,8 @@ def _bad(error: BadRecord) -> Problem:
     return Problem("bad-record", place.detail, places=(place,))
 
 
-def _stored(write: Effect, sent: Record, project: int, labels: Mapping[str, str]) -> str:
-    """Store it under a key that was begun, in transactions of its own; the run's id."""
+def _store_record(write: Effect, sent: Record, project: int, labels: Mapping[str, str]) -> str:
+    """Store the record under a begun idempotency key, in separate transactions, and return the run's id."""
     asked, database = caller(), context().database
     try:
         row = record_uploads.upload(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.problems.errors import Problem
-from service.web.reply import after_of, cache_headers, not_modified, page_reply
+from service.web.reply import cache_headers, not_modified, page_reply, read_cursor
 from store import queries
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def page_below(run: str, what: str, query: Page, page_of: PageOf) -> Response:
-    """A page of a list below a run, or 304.
+    """Answer with a page of a list below a run, or 304.
 
     Args:
         run: Public id.
@@ -32,9 +32,9 @@ def page_below(run: str, what: str, query: Page, page_of: PageOf) -> Response:
         page_of: Rows behind a key, and the key of the last one; None at the end.
     """
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         listing = f"{row.id} {what}"
-        after = after_of(listing, query)
+        after = read_cursor(listing, query)
         if same := not_modified(row):
             return same
         items, last = page_of(transaction, row, after)
@@ -42,5 +42,5 @@ def page_below(run: str, what: str, query: Page, page_of: PageOf) -> Response:
 
 
 def too_much(error: queries.TooMuch) -> Problem:
-    """The refusal of an answer that would be too large."""
+    """Return the refusal of an answer that would be too large."""
     return Problem("too-much-asked", f"{error}.")

@@ -9,7 +9,7 @@ from pydantic import Field
 from service.api.records.moments import At, moment_at
 from service.api.records.record import NoQuery
 from service.api.records.source_json import MOST_LINES, source_json
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Place, Problem
@@ -102,7 +102,7 @@ def get_source(run: str, query: SourceQuery) -> Response:
 def get_output(run: str) -> Response:
     """What the program printed, raised and warned of. It is a stranger's text: escape it where you show it."""
     with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
+        row = require_record(run_of(transaction, run))
         if same := not_modified(row):
             return same
         found = queries.streams(transaction, row)

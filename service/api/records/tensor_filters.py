@@ -64,7 +64,7 @@ class TensorFilters(ExportQuery):
     held_bytes_gt: Amount | None = Field(default=None, alias="held_bytes.gt", description="Of the graph behind it.")
 
     def tensors(self) -> dict[str, Any]:
-        """The fields of `TensorFilter` that were given."""
+        """Return the fields of `TensorFilter` that were given."""
         return {name: value for name in FILTERS if (value := getattr(self, name)) is not None}
 
 
@@ -96,8 +96,8 @@ class TensorsQuery(TensorFilters):
         given = {name: value for name in STATES if (value := getattr(self, name)) is not None}
         return queries.StateFilter(**given)
 
-    def named(self) -> dict[str, Any]:
-        """The fields of `TensorFilter` that speak of no state.
+    def fields_without_state(self) -> dict[str, Any]:
+        """Return the fields of `TensorFilter` that do not depend on a state.
 
         Raises:
             Problem: one was given that cannot go with `at`.

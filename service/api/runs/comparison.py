@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import Field
 
 from backprobe.rules.framework.finding import with_fingerprints
+from backprobe.show.operation_comparison import first_difference
 from backprobe.show.run_comparison import align, diffs, fingerprints_as_called, lines_of, same_files, tensors_json
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Place, Problem
@@ -34,6 +35,9 @@ blueprint = Operations("compare", __name__, tag="Runs")
 MOST_TENSORS: Final = 20_000
 """Of either run: at that many the answer takes about a second."""
 
+MOST_OPERATIONS: Final = 50_000
+"""Of either run: the first of them are compared."""
+
 MOST_FINDINGS: Final = 2_000
 MOST_LISTED: Final = 500
 """Items of each list in the answer; the counts beside them are whole."""
@@ -57,6 +61,7 @@ class CompareQuery(Strict):
 def compare_runs(query: CompareQuery) -> Response:
     """Two runs beside each other: findings that are new or fixed, tensors whose state changed, the source's diff.
 
+    Operations are compared in their order, the first 50,000: equal are those with the same function, shapes and dtypes.
     Tensors are aligned by fqn, else by module call, function, name and line text; those without a partner are listed.
     A norm has changed if it differs by more than a thousandth. A file that was renamed is known by its text.
     """
@@ -64,29 +69,31 @@ def compare_runs(query: CompareQuery) -> Response:
 
 
 def comparison(a: str, b: str) -> dict[str, Any]:
-    """What differs between two runs, as `Comparison` says it; ids, counts, and at most 500 of each list.
+    """Compare two runs, as `Comparison` describes it; ids, counts, and at most 500 of each list.
 
     Raises:
         Problem: one is not there, not ended or not kept; or there is too much.
     """
     with context().database.read() as transaction:
-        runs = [_ended(transaction, name, public_id) for name, public_id in (("a", a), ("b", b))]
+        runs = [_load_ended_run(transaction, name, public_id) for name, public_id in (("a", a), ("b", b))]
         texts = [aligned.texts(transaction, run) for run in runs]
         tensors = [_tensors(transaction, run) for run in runs]
+        operations = _compare_operations(transaction, runs)
         called = same_files(lines_of(texts[0]), lines_of(texts[1]))
         found = [_findings(transaction, run, names) for run, names in zip(runs, ({}, called), strict=True)]
     both = align(tensors[0], tensors[1], lines_of(texts[0]), lines_of(texts[1]))
     return {
         "a": runs[0].id,
         "b": runs[1].id,
-        "findings": _compared(found[0], found[1]),
+        "findings": _compare_findings(found[0], found[1]),
         "tensors": tensors_json(both, MOST_LISTED),
+        "operations": operations,
         "source": diffs(texts[0], texts[1]),
     }
 
 
-def _ended(transaction: Transaction, parameter: str, public_id: str) -> RunRow:
-    run = recorded(run_of(transaction, public_id))
+def _load_ended_run(transaction: Transaction, parameter: str, public_id: str) -> RunRow:
+    run = require_record(run_of(transaction, public_id))
     if not run.ended:
         detail = f"Run {run.id} is {run.status}."
         place = Place(parameter=parameter, code="run-not-ended", detail=detail)
@@ -102,6 +109,17 @@ def _tensors(transaction: Transaction, run: RunRow) -> tuple[PlacedTensor, ...]:
     return found
 
 
+def _compare_operations(transaction: Transaction, runs: list[RunRow]) -> dict[str, Any]:
+    in_a, in_b = (aligned.count_operations(transaction, run) for run in runs)
+    rows = (aligned.placed_operations(transaction, run, limit=MOST_OPERATIONS) for run in runs)
+    return {
+        "in_a": in_a,
+        "in_b": in_b,
+        "compared": min(max(in_a, in_b), MOST_OPERATIONS),
+        "first": first_difference(*rows),
+    }
+
+
 def _findings(transaction: Transaction, run: RunRow, called: Mapping[str, str]) -> dict[str, FindingRow]:
     page = findings.page(transaction, run, suppressed=False, limit=MOST_FINDINGS)
     if page.next is not None:
@@ -113,10 +131,10 @@ def _findings(transaction: Transaction, run: RunRow, called: Mapping[str, str]) 
         return {row.finding.fingerprint: row for row in page.items}
     # an unnamed program is known by its very content, which is what differs here
     found = with_fingerprints(row.finding for row in page.items)
-    return {one.fingerprint: row for one, row in zip(found, page.items, strict=True)}
+    return {finding.fingerprint: row for finding, row in zip(found, page.items, strict=True)}
 
 
-def _compared(a: dict[str, FindingRow], b: dict[str, FindingRow]) -> dict[str, Any]:
+def _compare_findings(a: dict[str, FindingRow], b: dict[str, FindingRow]) -> dict[str, Any]:
     new = [row for name, row in b.items() if name not in a]
     fixed = [row for name, row in a.items() if name not in b]
     return {

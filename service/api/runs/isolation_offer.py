@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a run asks of its worker.
+class WorkerRequirements:
+    """The requirements of a run on its worker.
 
     Attributes:
         device: cpu or cuda, as the request names it.
@@ -44,8 +44,8 @@ class Wanted:
     device_class: str | None = None
 
 
-def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[IsolationLevel, str]:
-    """The least level at which a run can have what it asks for, and the limit that asks for it (empty: none does).
+def _find_demanded_level(asked: WorkerRequirements, levels: Sequence[IsolationLevel]) -> tuple[IsolationLevel, str]:
+    """Return the least level at which a run can have what it asks for, and the limit that demands it (or "").
 
     Several processes need namespaces of their own; a folder to write to is at every level but `process`.
     """
@@ -61,7 +61,7 @@ def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[Isolatio
     return asked.isolation, ""
 
 
-def _check_device_class(asked: Wanted, offer: Offer) -> None:
+def _check_device_class(asked: WorkerRequirements, offer: Offer) -> None:
     """Refuse a kind of device that no live worker of the queue has: the run would wait for its queue deadline."""
     if asked.device_class is None or asked.device_class in offer.devices:
         return
@@ -75,12 +75,12 @@ def _check_device_class(asked: Wanted, offer: Offer) -> None:
 
 
 def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
-    """The least level at which a run that is submitted, alone or in an audit, has what it asks for.
+    """Return the least level at which a submitted run, alone or in an audit, has what it asks for.
 
     Raises:
-        Problem: as `offered`.
+        Problem: as `choose_level`.
     """
-    wanted = Wanted(
+    wanted = WorkerRequirements(
         queue=queue,
         device=asked.device,
         isolation=asked.isolation,
@@ -90,18 +90,18 @@ def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
         device_class=asked.device_class,
     )
     with context().database.read() as transaction:
-        return offered(transaction, wanted)
+        return choose_level(transaction, wanted)
 
 
-def offered(transaction: Transaction, asked: Wanted) -> IsolationLevel:
-    """The least level demanded. While no worker is alive, only `none` is known to be offered.
+def choose_level(transaction: Transaction, asked: WorkerRequirements) -> IsolationLevel:
+    """Return the least level demanded. While no worker is alive, only `none` is known to be offered.
 
     Raises:
         Problem: `isolation-unavailable`, `unknown-device`: no live worker can give that; `invalid-request`: no live
             worker has the memory.
     """
     queue = asked.queue
-    offer = workers.offered(transaction, queue)
+    offer = workers.combine_offers(transaction, queue)
     demand_memory(transaction, asked.limits, offer, caller().tenant_id)
     if asked.device != "cpu" and not offer.workers and workers.live(transaction):
         detail = f"No live worker has the device {asked.device}; those that live serve the CPU only."
@@ -110,7 +110,7 @@ def offered(transaction: Transaction, asked: Wanted) -> IsolationLevel:
         )
     _check_device_class(asked, offer)
     levels = offer.levels or ("none",)
-    least, limit = _demanded(asked, levels)
+    least, limit = _find_demanded_level(asked, levels)
     enough = ISOLATION_LEVELS.index(least) <= max(ISOLATION_LEVELS.index(level) for level in levels)
     grouped = (asked.processes or 1) == 1 or offer.cgroups
     if enough and grouped:

@@ -36,7 +36,7 @@ def repeated_limits(first: Mapping[str, int], asked: Mapping[str, int]) -> Limit
         Problem: as `allowed_limits`, for a limit that is asked for now.
     """
     most = context().settings.most_limits
-    kept = {name: min(value, most[name]) for name, value in Limits.from_stored(first).stored().items()}
+    kept = {name: min(value, most[name]) for name, value in Limits.from_stored(first).to_column().items()}
     return allowed_limits({**kept, **asked})
 
 

@@ -32,7 +32,7 @@ def compare_ranks(run: str) -> Response:
 
 
 def comparison(run: str) -> tuple[RunRow, RankComparison]:
-    """A run, and the ranks of its job.
+    """Load a run, and the ranks of its job.
 
     Raises:
         Problem: there is no such run, or it is no rank of a job.

@@ -4,7 +4,7 @@
    like any read of it: that it is taken cannot be hidden from who holds it, but whose it is and what it is can.
 2. Each of the three may be sent again when its answer was lost. A frame is decoded before it is kept, and once more,
    with all others, at the end: it may be anybody's.
-3. The audit log has the beginning and the end; when each frame came stands in its row.
+3. The audit log has the beginning and the end; the row of each frame has the time at which it came.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _BYTES: Final = {MEDIA: {"schema": {"type": "string", "contentMediaType": MEDIA}
 
 @contextmanager
 def _refusals(run: str) -> Generator[None]:
-    """What the store refuses, as problems."""
+    """Convert what the store refuses to problems."""
     try:
         yield
     except recorder_requests.Unknown:
         raise Problem("not-found", f"There is no run {run[:40]}.") from None
-    except recorder_requests.Ended as error:
+    except recorder_requests.RunEnded as error:
         raise Problem("run-ended", _sentence(error)) from None
     except recorder_requests.TimeRefused as error:
         place = Place(parameter="run", code="id-time-refused", detail=_sentence(error))
@@ -193,17 +193,17 @@ def send_frame(run: str, n: int) -> Response:
     return Response(status=204, headers={"Next-Frame": str(wanted)})
 
 
-def _frames(sent: bytes) -> list[recorder_requests.Sent]:
-    """The frames in a body, each one decoded by itself and let go again, beside those of others.
+def _frames(sent: bytes) -> list[recorder_requests.SentFrame]:
+    """Decode the frames in a body, each by itself.
 
     Raises:
         Problem: `bad-record`.
     """
-    found: list[recorder_requests.Sent] = []
+    found: list[recorder_requests.SentFrame] = []
     try:
-        for one in islice(split(sent) if sent and not sent.startswith(MAGIC) else (sent,), MOST_FRAMES_AT_ONCE + 1):
-            kind, rows = frame_kind(one)
-            found.append(recorder_requests.Sent(body=one, kind=kind, rows=rows))
+        for frame in islice(split(sent) if sent and not sent.startswith(MAGIC) else (sent,), MOST_FRAMES_AT_ONCE + 1):
+            kind, rows = frame_kind(frame)
+            found.append(recorder_requests.SentFrame(body=frame, kind=kind, rows=rows))
     except BadRecord as error:
         raise _bad(error.code, error) from None
     if len(found) > MOST_FRAMES_AT_ONCE:
@@ -211,7 +211,7 @@ def _frames(sent: bytes) -> list[recorder_requests.Sent]:
     return found
 
 
-def _tell(run: str, told: recorder_end.Told, frames: int | None, *, writes: bool) -> Effect:
+def _tell(run: str, told: recorder_end.ReportedEnd, frames: int | None, *, writes: bool) -> Effect:
     """Keep how the job ended; write its end if `writes`, and nobody else has it in hand."""
     asking, claim = caller(), None
     more: dict[str, Any] = {"frames": frames, "tenant_id": asking.tenant_id, "sees_project": asking.project_id}
@@ -236,7 +236,9 @@ def _tell(run: str, told: recorder_end.Told, frames: int | None, *, writes: bool
 @answers(
     {
         200: Answer(text="It has ended; its findings come within seconds.", model=RunTold),
-        202: Answer(text="It is told, and will be written soon.", model=RunTold, headers=("Retry-After",)),
+        202: Answer(
+            text="The end is accepted; the record will be written soon.", model=RunTold, headers=("Retry-After",)
+        ),
     },
     problems=("frame-missing", "run-differs", *ONCE),
     headers=("Idempotency-Key",),
@@ -249,7 +251,7 @@ def end_run(run: str, body: JobEnded) -> Response:
     have all of them: an end beyond that, or one that another request has in hand, is answered by 202. What was said is
     kept then, nothing needs to be sent again, and the end is written within seconds.
     """
-    told = recorder_end.Told(
+    told = recorder_end.ReportedEnd(
         status=body.status,
         exit_code=body.exit_code,
         wall_seconds=body.wall_seconds,

@@ -16,8 +16,8 @@ from service.process.stream_subjects import RunSubject, told_event
 from service.schemas.responses.runs import EventList
 from service.web.body import query
 from service.web.parameters import Page, Whole
-from service.web.reply import after_of, page_reply
-from service.web.streamed_events import STREAM, last_seen, streamed, wants_stream
+from service.web.reply import page_reply, read_cursor
+from service.web.streamed_events import STREAM, last_seen, stream_events, wants_stream
 from store import queries
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def list_events(run: str, query: EventsQuery) -> Response:
     with context().database.read() as transaction:
         row = run_of(transaction, run)
         listing = f"{row.id} events"
-        cursor = after_of(listing, query)
+        cursor = read_cursor(listing, query)
         after = last_seen(cursor[0] if cursor else query.after)
         found = queries.events(transaction, row, after=after, limit=query.limit + 1)
     if wants_stream():
-        return streamed(RunSubject(row), after, ended=row.ended and not found)
+        return stream_events(RunSubject(row), after, ended=row.ended and not found)
     shown = found[: query.limit]
     following = [shown[-1].seq] if len(found) > query.limit else None
     return page_reply(listing, query, [told_event(row, event) for event in shown], following)

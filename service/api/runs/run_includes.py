@@ -1,4 +1,4 @@
-"""What is told with a run on request, so that an editor needs no second call: `include=findings,tensors,source`."""
+"""What a run includes on request, so that an editor needs no second call: `include=findings,tensors,source`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_INCLUDED: Final = 100
 
 
 def included_json(transaction: Transaction, run: RunRow, names: Sequence[str]) -> dict[str, Any] | None:
-    """What `include=` asks for: the first page of each list, with the cursor of its second."""
+    """Load what `include=` asks for: the first page of each list, with the cursor of its second."""
     if not names:
         return None
     told: dict[str, Any] = {"findings": None, "tensors": None, "source": None}

@@ -26,7 +26,7 @@ _GONE: Final = {
 
 
 def run_of(transaction: Transaction, public_id: str) -> RunRow:
-    """The run of that id.
+    """Load the run of that id.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
@@ -38,8 +38,8 @@ def run_of(transaction: Transaction, public_id: str) -> RunRow:
     return run
 
 
-def recorded(run: RunRow) -> RunRow:
-    """The same run, if its record may still be read.
+def require_record(run: RunRow) -> RunRow:
+    """Return the same run if its record may still be read.
 
     Raises:
         Problem: `record-expired`.
@@ -51,7 +51,7 @@ def recorded(run: RunRow) -> RunRow:
 
 
 def run_json(run: RunRow, included: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A run as `RunTold` describes it."""
+    """Convert a run to JSON as `RunTold` describes it."""
     told = queries.as_json(run)
     for name in _NOT_SHOWN:
         del told[name]

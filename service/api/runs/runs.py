@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 from typing import TYPE_CHECKING, Annotated, Final, Literal
-from urllib.parse import urlencode
 
-from flask import Response, request
+from flask import Response
 from pydantic import Field
 
 from backprobe.rules.framework.rule import Level
 from service.api.runs.run_includes import included_json
-from service.api.runs.run_json import recorded, run_json, run_of
+from service.api.runs.run_json import require_record, run_json, run_of
 from service.auth.caller import caller
 from service.context import context
 from service.limits.seats import asked_seconds
@@ -22,17 +21,17 @@ from service.schemas.responses.runs import RunList, RunTold
 from service.web.body import body, query
 from service.web.filters import Rules, WithLabels
 from service.web.idempotency import effect, storing
-from service.web.parameters import Included, Page, Split, Time
+from service.web.parameters import Included, Page, Span, Split, Time, length_of_span
 from service.web.reply import (
-    after_of,
     cache_headers,
     check_match,
     etag_of,
     iso,
     json_reply,
+    next_address,
     not_modified,
     page_reply,
-    sign,
+    read_cursor,
 )
 from store.access import projects
 from store.findings import rejudging
@@ -59,7 +58,9 @@ class RunsQuery(Page):
         default=None, description="Any of these, joined by commas."
     )
     queue: Queue | None = None
-    project: ProjectId | None = Field(default=None, description="Only those of this project.")
+    project: ProjectId | Annotated[Short, Field(min_length=1)] | None = Field(
+        default=None, description="Only those of this project: its id or its name."
+    )
     labels: WithLabels = Field(default_factory=dict)
     rule: Rules | None = Field(default=None, description="Names or codes: a finding by any of these, not suppressed.")
     level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
@@ -81,12 +82,24 @@ class RunsQuery(Page):
     q: Annotated[Short, Field(min_length=1)] | None = Field(
         default=None, description="Part of the entry, or of a label's name or value."
     )
+    since: Span | None = Field(
+        default=None, description="Created within the last minutes, hours, days or weeks: `30m`, `1h`, `7d`, `2w`."
+    )
     created_gt: Time | None = Field(default=None, alias="created.gt", description="Created later than this.")
     created_lt: Time | None = Field(default=None, alias="created.lt", description="Created earlier than this.")
-    sort: Literal["-created_at"] = Field(default="-created_at", description="The newest first.")
+    sort: Literal["-created_at", "created_at"] = Field(
+        default="-created_at", description="The newest first, or the oldest."
+    )
 
-    def asked(self) -> RunFilter:
-        """The filters, as the store takes them."""
+    def _earliest(self) -> list[datetime.datetime]:
+        """Return the times after which a run must have been created."""
+        times = [] if self.created_gt is None else [self.created_gt]
+        if self.since is not None:
+            times.append(datetime.datetime.now(datetime.UTC) - length_of_span(self.since))
+        return times
+
+    def to_run_filter(self) -> RunFilter:
+        """Return the filters as the store takes them."""
         return RunFilter(
             origin=self.origin or (),
             status=self.status or (),
@@ -99,47 +112,44 @@ class RunsQuery(Page):
             snippet_sha256=None if self.snippet_sha256 is None else bytes.fromhex(self.snippet_sha256),
             audit=self.audit,
             words=self.q,
-            created_after=None if self.created_gt is None else iso(self.created_gt),
+            created_after=max(map(iso, self._earliest()), default=None),
             created_before=None if self.created_lt is None else iso(self.created_lt),
         )
 
 
 @blueprint.get("/v1/runs")
 @query(RunsQuery)
-@answers({200: Answer(text="A page of runs, newest first.", model=RunList, headers=("Link",))})
+@answers({200: Answer(text="A page of runs, in the order of `sort`.", model=RunList, headers=("Link",))})
 def list_runs(query: RunsQuery) -> Response:
-    """List runs, newest first."""
+    """List runs, newest first unless `sort` says otherwise."""
     page = _page("runs", query)
     return page_reply("runs", query, [run_json(run) for run in page.items], None if page.next is None else [page.next])
 
 
 def runs_page(listing: str, query: RunsQuery) -> tuple[tuple[RunRow, ...], str | None]:
-    """The same list for a page of people: its runs, and the address of the next page of it."""
+    """Load the same list for a page of people: its runs, and the address of the next page of it."""
     page = _page(listing, query)
-    if page.next is None:
-        return page.items, None
-    cursor = sign(listing, query.filters(), [page.next])
-    again = {name: value for name, value in request.args.items() if name != "cursor"}
-    return page.items, f"{request.path}?{urlencode({**again, 'cursor': cursor})}"
+    return page.items, next_address(listing, query, None if page.next is None else [page.next])
 
 
 def _page(listing: str, query: RunsQuery) -> RunPage:
-    after = after_of(listing, query)
+    after = read_cursor(listing, query)
     asked = caller()
     with context().database.read() as transaction:
         project_id = asked.project_id
         if query.project is not None:
-            found = projects.get(transaction, query.project, tenant_id=asked.tenant_id)
+            found = projects.find(transaction, query.project, tenant_id=asked.tenant_id)
             if found is None or project_id not in {None, found.number}:
                 return RunPage(items=(), next=None)
             project_id = found.number
         return runs.page(
             transaction,
-            query.asked(),
+            query.to_run_filter(),
             tenant_id=asked.tenant_id,
             project_id=project_id,
             after=after[0] if after else None,
             limit=query.limit,
+            oldest_first=query.sort == "created_at",
         )
 
 
@@ -187,14 +197,14 @@ def change_run(run: str, body: RunChanged) -> Response:
         check_match(f"run {row.id}", etag_of(row))
         changed = runs.change(write.transaction, row, **given)
         if changed is None:
-            raise Problem("stale", f"Run {row.id} has just changed.")
+            raise Problem("stale", f"Another request has just changed run {row.id}.")
         write.done("run.change", row.id, run=row.id, detail={"fields": sorted(given)})
         changed = run_of(write.transaction, run)
     return json_reply(run_json(changed), 200, cache_headers(changed))
 
 
 def _within_reach(asked: datetime.datetime) -> datetime.datetime:
-    """That time in UTC.
+    """Convert a time to UTC, and refuse one that is too far away.
 
     Raises:
         Problem: `invalid-request`.
@@ -249,7 +259,7 @@ def cancel_run(run: str) -> Response:
 @blueprint.post("/v1/runs/<run>/judge")
 @body(Nothing, optional=True)
 @answers(
-    {202: Answer(text="Asked for; its findings are told anew within seconds.", model=RunTold, headers=("Location",))},
+    {202: Answer(text="Accepted; its findings are replaced within seconds.", model=RunTold, headers=("Location",))},
     problems=("run-not-ended", "record-expired", *ONCE),
     headers=("Idempotency-Key",),
     scope="runs:write",
@@ -268,7 +278,7 @@ def judge_run(run: str) -> Response:
             if row.trial is not None:
                 detail = f"Run {row.id} is a trial: its verdict is of the rules that judged both of its runs."
                 raise Problem("invalid-request", f"{detail} Try the fix again instead.")
-            if recorded(row).key is None or row.record.state not in {"whole", "partial"}:
+            if require_record(row).key is None or row.record.state not in {"whole", "partial"}:
                 raise Problem("record-expired", f"Run {row.id} has no record to judge.")
             row = rejudging.ask(write.transaction, run, tenant_id=row.tenant_id) or row
             write.done("run.judge", row.id, run=row.id)

@@ -60,13 +60,13 @@ class SnippetTold:
 
 
 def of_source(source: str, entry: str | None) -> Snippet:
-    """The program of one file; `entry`: its name, None: it was sent without one."""
+    """Build the program of one file. `entry` is its name; None: it was sent without one."""
     path = entry or SOURCE_NAME
     return Snippet(files={path: source}, entry=path, named=entry is not None, pointers={path: "#/source"})
 
 
 def of_files(files: Sequence[File], entry: str | None) -> Snippet:
-    """The program of these files.
+    """Build the program of these files.
 
     Raises:
         Problem: `no-entry-point`; `invalid-request`: a path is there twice.
@@ -79,7 +79,7 @@ def of_files(files: Sequence[File], entry: str | None) -> Snippet:
             raise Problem("invalid-request", detail, places=(place,))
         texts[file.path] = file.text
     start = entry or (files[0].path if len(files) == 1 else None)
-    if start is None or snippets.started(texts, start) is None:
+    if start is None or snippets.find_entry_file(texts, start) is None:
         detail = "Several files, and no `entry`." if start is None else f"{start} is no file and no module of `files`."
         place = Place(pointer="#/entry", code="no-entry-point", detail=detail)
         raise Problem("no-entry-point", detail, places=(place,))
@@ -87,8 +87,8 @@ def of_files(files: Sequence[File], entry: str | None) -> Snippet:
     return Snippet(files=texts, entry=start, pointers=pointers)
 
 
-def stored(public_id: str) -> Snippet:
-    """The program that was sent before under this id.
+def load_program(public_id: str) -> Snippet:
+    """Load the program of a stored snippet.
 
     Raises:
         Problem: `not-found`, `source-not-kept`.
@@ -101,7 +101,7 @@ def stored(public_id: str) -> Snippet:
 
 
 def _snippet_of(transaction: Transaction, public_id: str) -> snippets.Snippet:
-    """The snippet of that id, with its files.
+    """Load the snippet of that id, with its files.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant; `source-not-kept`.
@@ -112,15 +112,15 @@ def _snippet_of(transaction: Transaction, public_id: str) -> snippets.Snippet:
     if found is None:
         raise Problem("not-found", f"There is no snippet {public_id[:40]}.")
     if not found.files:
-        raise Problem("source-not-kept", f"The source of snippet {found.id} is not kept.")
+        raise Problem("source-not-kept", f"The program of snippet {found.id} was deleted.")
     return found
 
 
-def _told(found: snippets.Snippet) -> dict[str, Any]:
+def _snippet_to_json(found: snippets.Snippet) -> dict[str, Any]:
     told = queries.as_json(found)
     del told["number"]
     base = f"/v1/snippets/{found.id}"
-    files = {one.path: f"{base}/files/{quote(one.path)}" for one in found.files}
+    files = {file.path: f"{base}/files/{quote(file.path)}" for file in found.files}
     return {**told, "links": {"self": base, "files": files}}
 
 
@@ -142,7 +142,7 @@ def keep_snippet(body: SnippetAsked) -> Response:
     when it is sent again.
     """
     sent = of_files(body.files, body.entry)
-    sent.check()
+    sent.check(caller().tenant_id)
     tenant_id = caller().tenant_id
     with storing() as write:
         kept = snippets.keep(write.transaction, sent.files, sent.entry, tenant_id=tenant_id)
@@ -154,7 +154,7 @@ def keep_snippet(body: SnippetAsked) -> Response:
     if found is None:
         raise RuntimeError("a snippet that was just kept is not there")
     headers = {"Location": f"/v1/snippets/{kept.id}", **write.headers}
-    return json_reply(_told(found), 201 if kept.fresh else 200, headers)
+    return json_reply(_snippet_to_json(found), 201 if kept.fresh else 200, headers)
 
 
 @blueprint.get("/v1/snippets/<snippet>")
@@ -168,7 +168,7 @@ def get_snippet(snippet: str) -> Response:
     """A program as it was sent: its files with their sizes and hashes. A key of one project sees what its runs ran."""
     with context().database.read() as transaction:
         found = _snippet_of(transaction, snippet)
-    return _conditional(json_reply(_told(found)), f"{found.id}-{REVISION}", "private, max-age=86400")
+    return _conditional(json_reply(_snippet_to_json(found)), f"{found.id}-{REVISION}", "private, max-age=86400")
 
 
 @blueprint.get("/v1/snippets/<snippet>/files/<path:path>")
@@ -188,12 +188,12 @@ def get_snippet_file(snippet: str, path: str) -> Response:
         raw = snippets.body_of(transaction, found, path)
     if raw is None:
         raise Problem("not-found", f"Snippet {found.id} has no file {path[:200]}.")
-    (digest,) = (one.sha256 for one in found.files if one.path == path)
+    (digest,) = (file.sha256 for file in found.files if file.path == path)
     return _conditional(Response(raw, mimetype="text/plain"), digest, "private, max-age=31536000, immutable")
 
 
 def _conditional(response: Response, tag: str, cached: str) -> Response:
-    """The answer with its ETag, or 304 for whoever has it."""
+    """Add an ETag to the answer; 304 if the client has this state already."""
     response.headers["Cache-Control"] = cached
     response.set_etag(tag)
     response.make_conditional(request)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from flask import g
 
 from service.api.access.projects import place_of_caller
-from service.api.runs.isolation_offer import Wanted, least_for, offered
+from service.api.runs.isolation_offer import WorkerRequirements, choose_level, least_for
 from service.api.runs.limit_maxima import allowed_limits, repeated_limits
 from service.api.runs.run_includes import included_json
 from service.api.runs.run_json import run_json, run_of
-from service.api.runs.snippets import of_files, of_source, stored
+from service.api.runs.snippets import load_program, of_files, of_source
 from service.auth.caller import caller
 from service.context import context
 from service.limits.seats import asked_seconds
@@ -54,22 +54,22 @@ _SPECIAL = (
 
 
 def program_of(asked: RunAsked) -> Snippet:
-    """The program that was sent, checked; or the one that was named, which was checked when it came."""
+    """Check the program that was sent, or load the one that was named, which was checked when it was sent."""
     if asked.snippet is not None:
-        known = stored(asked.snippet)
+        known = load_program(asked.snippet)
         known.check_room(_limits(asked).disk_bytes)
         return known
     if asked.source is not None:
         sent = of_source(asked.source, asked.entry)
     else:
         sent = of_files(asked.files or [], asked.entry)
-    sent.check()
+    sent.check(caller().tenant_id)
     sent.check_room(_limits(asked).disk_bytes)
     return sent
 
 
 def queue_of(asked: RunAsked) -> Queue:
-    """The queue whose workers have the device.
+    """Choose the queue whose workers have the device.
 
     Raises:
         Problem: `unknown-device`; `invalid-request` if device and queue disagree.
@@ -97,7 +97,7 @@ def submission_of(
     *,
     custom_id: str | None = None,
 ) -> Submission:
-    """What is to be queued, with all that the request leaves open."""
+    """Build what is to be queued, with all that the request leaves open."""
     asking = caller()
     return Submission(
         files=snippet.files,
@@ -108,7 +108,7 @@ def submission_of(
         device_class=asked.device_class,
         min_isolation=least,
         limits=_limits(asked),
-        capture=asked.capture.stored(),
+        capture=asked.capture.to_stored(),
         seed=asked.seed,
         rules=_rules(asked.rules) if asked.rules is not None else (dict(place.settings) or None),
         priority=asked.priority,
@@ -126,12 +126,12 @@ def _limits(asked: RunAsked) -> Limits:
 
 
 def _traceparent() -> str | None:
-    """What the worker continues: this request, if it is part of a trace."""
+    """Return the trace that the worker continues: this request's, if it is part of one."""
     return None if g.span is None else g.span.traceparent
 
 
 def _rules(asked: RulesAsked | None) -> dict[str, Any] | None:
-    """What is stored of it: what was given; None: all rules, as they stand."""
+    """Return what is stored of the rules: what was given; None: all rules, as they are."""
     return (asked.model_dump(exclude_unset=True) or None) if asked is not None else None
 
 
@@ -154,20 +154,31 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     Everything is checked before anything is stored. With `Prefer: wait=N` the answer is the ended run, if it ends
     within N seconds.
     """
+    run, headers = _submit(body)
+    return told_run(run, query.include, headers)
+
+
+def submit_source(text: str) -> str:
+    """Submit a program of one file with all defaults, as a form of a page does; return the id of its run."""
+    return _submit(RunAsked(source=text))[0]
+
+
+def _submit(asked: RunAsked) -> tuple[str, Mapping[str, str]]:
+    """Queue a run and wake a worker; return the id of the run and the headers of the answer."""
     shared = context()
-    queue, snippet = queue_of(body), program_of(body)
-    least = least_for(body, queue)
+    queue, snippet = queue_of(asked), program_of(asked)
+    least = least_for(asked, queue)
     with storing() as write:
         if write.known is None:
             shared.backlog.demand(write.transaction, queue, tenant_id=caller().sharing)
-            place = place_of_caller(write.transaction, body.project)
-            run = lifecycle.enqueue(write.transaction, submission_of(body, snippet, queue, least, place)).id
+            place = place_of_caller(write.transaction, asked.project)
+            run = lifecycle.enqueue(write.transaction, submission_of(asked, snippet, queue, least, place)).id
             write.done("run.submit", run, run=run)
         else:
             run = str(write.known.run)
     if write.known is None:
         shared.wakeups.publish(queue)
-    return told_run(run, query.include, write.headers)
+    return run, write.headers
 
 
 @blueprint.post("/v1/runs/<run>/rerun")
@@ -193,10 +204,10 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
             files = lifecycle.program_of(write.transaction, first)
             if files is None or first.entry is None:
                 raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
-            again = repeated(body, first, files)
+            again = build_rerun(body, first, files)
             pointers = dict.fromkeys(files, "#")
             Snippet(files=files, entry=again.entry, pointers=pointers).check_room(again.limits.disk_bytes)
-            wanted = Wanted(
+            wanted = WorkerRequirements(
                 queue=again.queue,
                 device="cuda" if again.queue == "gpu" else "cpu",
                 isolation=again.min_isolation,
@@ -205,7 +216,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
                 limits=again.limits,
                 device_class=again.device_class,
             )
-            least = offered(write.transaction, wanted)
+            least = choose_level(write.transaction, wanted)
             shared.backlog.demand(write.transaction, again.queue, tenant_id=caller().sharing)
             new = lifecycle.enqueue(write.transaction, replace(again, min_isolation=least)).id
             write.done("run.rerun", new, run=new, detail={"of": first.id})
@@ -217,8 +228,8 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
     return told_run(new, query.include, write.headers)
 
 
-def repeated(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submission:
-    """The same run with these files, and with what is asked for otherwise."""
+def build_rerun(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submission:
+    """Build the submission of the same run with these files, and with what is asked for otherwise."""
     asking = caller()
     given = asked.model_fields_set
     return Submission(
@@ -230,7 +241,7 @@ def repeated(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Subm
         device_class=first.device_class if asked.queue in {None, first.queue} else None,
         min_isolation=asked.isolation if asked.isolation is not None else first.min_isolation,
         limits=repeated_limits(first.limits, asked.limits.model_dump(exclude_none=True)),
-        capture=asked.capture.stored() if asked.capture is not None else first.capture,
+        capture=asked.capture.to_stored() if asked.capture is not None else first.capture,
         seed=asked.seed if "seed" in given else first.seed,
         rules=_rules(asked.rules) if "rules" in given else first.rules,
         priority=first.priority,
@@ -244,7 +255,7 @@ def repeated(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Subm
 
 
 def told_run(public_id: str, include: Sequence[str], more: Mapping[str, str]) -> Response:
-    """The answer to who began a run: 200 with its end, if that came while it was waited for, else 202."""
+    """Answer the client that began a run: 200 with its end, if that came while it was waited for, else 202."""
     shared = context()
     seconds = asked_seconds()
     waited = seconds is not None and shared.waiters.wait(public_id, seconds, caller().tenant_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
-from service.api.webhooks.webhooks import refused, scope, webhook_of
+from service.api.webhooks.webhooks import address_problem, scope, webhook_of
 from service.auth.caller import caller
 from service.context import context
 from service.openapi.document import ONCE, Answer, Operations, answers
@@ -17,7 +17,7 @@ from service.schemas.responses.webhooks import DeliveryList
 from service.web.body import body, query
 from service.web.idempotency import effect
 from service.web.parameters import Page, Split
-from service.web.reply import after_of, json_reply, page_reply
+from service.web.reply import json_reply, page_reply, read_cursor
 from store import queries
 from store.database.ids import is_id
 from store.webhooks import deliveries, delivery_log, outbox, webhooks
@@ -47,7 +47,7 @@ class DeliveriesQuery(Page):
 
 
 def _delivery_of(transaction: Transaction, public_id: str) -> Delivery:
-    """The delivery of that id.
+    """Load the delivery of that id.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
@@ -66,7 +66,7 @@ def list_deliveries(webhook: str, query: DeliveriesQuery) -> Response:
     listing = f"deliveries {webhook}"
     with context().database.read() as transaction:
         found = webhook_of(transaction, webhook)
-        after = after_of(listing, query)
+        after = read_cursor(listing, query)
         page = delivery_log.page(
             transaction,
             found.number,
@@ -74,7 +74,7 @@ def list_deliveries(webhook: str, query: DeliveriesQuery) -> Response:
             after=after[0] if after else None,
             limit=query.limit,
         )
-    items = [queries.as_json(one) for one in page.items]
+    items = [queries.as_json(delivery) for delivery in page.items]
     return page_reply(listing, query, items, None if page.next is None else [page.next])
 
 
@@ -98,16 +98,16 @@ def test_webhook(webhook: str) -> Response:
             found = webhook_of(write.transaction, webhook)
             made = outbox.enqueue_test(write.transaction, found.id, tenant_id=caller().tenant_id) or ""
             write.done("webhook.test", made, detail={"webhook": found.id})
-    found = _tried(made)
+    found = _wait_for_try(made)
     for tried in found.tries:
         code, _, why = (tried.error or "").partition(": ")
         if code == "address-refused":
-            raise refused(why)
+            raise address_problem(why)
     return json_reply(queries.as_json(found), 200 if found.tries else 202, write.headers)
 
 
-def _tried(public_id: str) -> Delivery:
-    """A delivery once it has been tried, or as it stands after `TEST_SECONDS`, or at once if too many wait."""
+def _wait_for_try(public_id: str) -> Delivery:
+    """Wait for a delivery's try; return it as it is then, after `TEST_SECONDS`, or at once if too many wait."""
     until = time.monotonic() + TEST_SECONDS
     with context().waiters.place() as free:
         while True:

@@ -17,12 +17,13 @@ from service.schemas.responses.webhooks import WebhookList, WebhookMade, Webhook
 from service.web.body import Strict, body, query
 from service.web.idempotency import effect, storing
 from service.web.parameters import Page
-from service.web.printable_text import described
-from service.web.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
+from service.web.printable_text import describe_field
+from service.web.reply import SAME, check_match, conditional, json_reply, page_reply, read_cursor
 from store import queries
 from store.database.ids import is_id
 from store.webhooks import signing, webhooks
-from store.webhooks.destination import LONGEST_URL, Refused
+from store.webhooks.chat_messages import Format
+from store.webhooks.destination import LONGEST_URL, DestinationRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,14 +33,22 @@ if TYPE_CHECKING:
 
 blueprint = Operations("webhooks", __name__, tag="Webhooks")
 
-Event = Literal["run.ended", "finding.new", "finding.returned", "audit.judged", "audit_item.ended"]
+Event = Literal["run.ended", "finding.new", "finding.returned", "audit.judged", "audit_item.ended", "digest.weekly"]
 Events = Annotated[list[Event], Field(min_length=1, max_length=10)]
-Url = Annotated[str, Field(min_length=1, max_length=LONGEST_URL), described(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$")]
+Url = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_URL), describe_field(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$")
+]
 Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 _SCOPE: Final = "webhooks:write"
-_EVENTS: Final = "Kinds of events that it gets."
+_EVENTS: Final = (
+    "Kinds of events that it gets. `digest.weekly`: on Mondays, what became of each project's findings in the week "
+    "before."
+)
+_FORMAT: Final = "Posted is `event`, the signed event, or a message for an incoming webhook of `slack` or `teams`."
 _PROJECT: Final = "Events of this project only; `null`: all of the tenant's."
-_ENABLED: Final = "Events go there. Switched off, what waits for it is canceled; switched on, it begins anew."
+_ENABLED: Final = (
+    "Whether events are sent. Disabling cancels waiting deliveries; after enabling, only new events are sent."
+)
 
 
 class WebhookAsked(Strict):
@@ -49,6 +58,7 @@ class WebhookAsked(Strict):
         description="Where events are posted: https, on a port that the operator allows, and reachable from everywhere."
     )
     events: Events = Field(description=_EVENTS)
+    format: Format = Field(default="event", description=_FORMAT)
     project: Project | None = Field(default=None, description=_PROJECT)
     enabled: bool = Field(default=True, description=_ENABLED)
 
@@ -58,6 +68,7 @@ class WebhookChanged(Strict):
 
     url: Url = Field(default_factory=str, description="Where events are posted.")
     events: Events = Field(default_factory=list, description=_EVENTS)
+    format: Format = Field(default="event", description=_FORMAT)
     project: Project | None = Field(default=None, description=_PROJECT)
     enabled: bool = Field(default_factory=bool, description=_ENABLED)
 
@@ -68,7 +79,7 @@ def scope() -> webhooks.Scope:
 
 
 def webhook_of(transaction: Transaction, public_id: str) -> Webhook:
-    """The webhook of that id.
+    """Load the webhook of that id.
 
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
@@ -79,7 +90,7 @@ def webhook_of(transaction: Transaction, public_id: str) -> Webhook:
     return found
 
 
-def _told(found: Webhook) -> dict[str, Any]:
+def _webhook_to_json(found: Webhook) -> dict[str, Any]:
     told = queries.as_json(found)
     del told["number"]
     links = {"self": f"/v1/webhooks/{found.id}", "deliveries": f"/v1/webhooks/{found.id}/deliveries"}
@@ -91,19 +102,19 @@ def _headers(found: Webhook) -> dict[str, str]:
 
 
 def _check_url(url: str) -> None:
-    """What the URL says by itself; its name is resolved at each try, by the sender.
+    """Check what the URL says by itself; the sender resolves its name at each try.
 
     Raises:
         Problem: `address-refused`.
     """
     try:
         context().settings.store.outward.target(url)
-    except Refused as error:
-        raise refused(str(error)) from None
+    except DestinationRefused as error:
+        raise address_problem(str(error)) from None
 
 
-def refused(why: str) -> Problem:
-    """The problem of an address that nothing is sent to; `why` as `destination.Refused` says it."""
+def address_problem(why: str) -> Problem:
+    """Return the problem of a refused address; `why` is the text of `destination.DestinationRefused`."""
     detail = f"{why[:1].upper()}{why[1:]}."
     return Problem("address-refused", detail, places=(Place(pointer="#/url", code="address-refused", detail=detail),))
 
@@ -113,9 +124,9 @@ def _no_project(given: Mapping[str, Any]) -> Problem:
 
 
 def _secret_reply(found: Webhook, seal: bytes | None, status: int, headers: Mapping[str, str]) -> Response:
-    secret = None if seal is None else signing.shown(signing.unsealed(seal, context().settings.secret))
+    secret = None if seal is None else signing.secret_text(signing.unseal_secret(seal, context().settings.secret))
     sent = {**_headers(found), "Cache-Control": "no-store", **headers}
-    return json_reply({**_told(found), "secret": secret}, status, sent)
+    return json_reply({**_webhook_to_json(found), "secret": secret}, status, sent)
 
 
 @blueprint.post("/v1/webhooks")
@@ -155,10 +166,12 @@ def create_webhook(body: WebhookAsked) -> Response:
 @answers({200: Answer(text="A page of webhooks, newest first.", model=WebhookList, headers=("Link",))})
 def list_webhooks(query: Page) -> Response:
     """The webhooks, without their secrets."""
-    after = after_of("webhooks", query)
+    after = read_cursor("webhooks", query)
     with context().database.read() as transaction:
         page = webhooks.page(transaction, scope(), after=after[0] if after else None, limit=query.limit)
-    return page_reply("webhooks", query, [_told(one) for one in page.items], None if page.next is None else [page.next])
+    return page_reply(
+        "webhooks", query, [_webhook_to_json(item) for item in page.items], None if page.next is None else [page.next]
+    )
 
 
 @blueprint.get("/v1/webhooks/<webhook>")
@@ -170,7 +183,7 @@ def get_webhook(webhook: str) -> Response:
     """One webhook, without its secret: whether events go there, and if not, why."""
     with context().database.read() as transaction:
         found = webhook_of(transaction, webhook)
-    return conditional(json_reply(_told(found), headers=_headers(found)))
+    return conditional(json_reply(_webhook_to_json(found), headers=_headers(found)))
 
 
 @blueprint.patch("/v1/webhooks/<webhook>")
@@ -194,10 +207,10 @@ def change_webhook(webhook: str, body: WebhookChanged) -> Response:
         except KeyError:
             raise _no_project(given) from None
         if not written:
-            raise Problem("stale", f"Webhook {found.id} has just changed.")
+            raise Problem("stale", f"Another request has just changed webhook {found.id}.")
         write.done("webhook.change", found.id, detail={"fields": sorted(given)})
         found = webhook_of(write.transaction, webhook)
-    return json_reply(_told(found), headers=_headers(found))
+    return json_reply(_webhook_to_json(found), headers=_headers(found))
 
 
 @blueprint.delete("/v1/webhooks/<webhook>")

@@ -1,4 +1,4 @@
-"""What is told of keys, of the caller, and of who wrote what."""
+"""Responses about keys, the caller, and the audit log."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class KeyTold:
     Attributes:
         prefix: The part by which its holder knows it.
         project: The only one that it sees; null: all of the tenant's.
+        last_used_at: When a request last came with it, exact to a minute or so; null: never.
     """
 
     id: str
@@ -31,7 +32,7 @@ class KeyTold:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyMade(KeyTold):
-    """A new key; `secret` is told this once."""
+    """A new key; only this response contains `secret`."""
 
     secret: str | None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from backprobe.rules.framework.rule import Confidence
+from backprobe.rules.framework.rule import Confidence, Level
 from service.web.listing import Listing
 from store.audits.policy import Verdict
 
@@ -125,7 +125,7 @@ class AuditEventTold:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEventList(Listing[AuditEventTold]):
-    """How an audit stands, if that is new to who asks."""
+    """The current state of an audit; empty if the client already has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,12 +156,18 @@ class AuditTrend:
 
 @dataclass(frozen=True, kw_only=True)
 class CellTold:
-    """What a rule says of an item; `known`: how many of its findings the baseline had."""
+    """What a rule says of an item.
+
+    Attributes:
+        known: How many of its findings the baseline had.
+        level: The worst of its findings; null: there are none.
+    """
 
     rule: str
     state: Literal["warn", "fail", "not-run"]
     findings: int
     known: int
+    level: Level | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,19 +197,70 @@ class AuditItemList(Listing[AuditItemTold]):
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixRow:
-    """An item with the states of the rules that are not passed, by rule; `n`: its place in the audit."""
+    """An item with what rules say of it, by rule; a rule that passed is in none of these.
+
+    Attributes:
+        n: Its place in the audit.
+        judged: Rules have judged its run; if not, no rule passed.
+        states: What the policy makes of the rule's findings.
+        findings: How many, where there are any. known: How many of them the baseline had, where it had any.
+        levels: The worst of the findings; not told with `ruleset`, whose levels are not stored.
+    """
 
     n: int
     custom_id: str | None
     run: str | None
     verdict: Verdict | None
+    judged: bool
     states: dict[str, Literal["warn", "fail", "not-run"]]
+    findings: dict[str, int]
+    known: dict[str, int]
+    levels: dict[str, Level]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """Items by rules. `rules`: those that some item does not pass; what stands in no `states` is passed."""
+    """Items by rules. `rules`: those that some item does not pass; a rule that is missing in `states` passed."""
 
     audit: str
     rules: list[str]
     items: list[MatrixRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditBefore:
+    """The audit that another one is compared with."""
+
+    id: str
+    name: str
+    created_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleChange:
+    """The findings of a rule by what became of them since the audit before."""
+
+    rule: str
+    new: int
+    fixed: int
+    unchanged: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditChanges:
+    """What became of findings since the audit before; those of one line in several runs are one, by their fingerprint.
+
+    Attributes:
+        before: The newest audit of the same project and name that was begun before and is judged; null: there is
+            none, and nothing is compared.
+        fixed: Not there any more in programs of the audit before that this one has too, by `custom_id`, and that ended
+            well in it. What became of findings of other programs is not known.
+        rules: Those with a finding of either audit; their counts add up to the others.
+    """
+
+    audit: str
+    before: AuditBefore | None
+    new: int
+    fixed: int
+    unchanged: int
+    rules: list[RuleChange]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backprobe.show.operation_comparison import PlacedOperation
 from backprobe.show.run_comparison import PlacedTensor
 from service.schemas.responses.findings import FindingTold
 
@@ -28,6 +29,25 @@ class TensorComparison:
     changes: list[TensorChange]
     in_a: list[PlacedTensor]
     in_b: list[PlacedTensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationDifference:
+    """The first place, counted from 0, at which the operations differ; null: that run has no more."""
+
+    place: int
+    a: PlacedOperation | None
+    b: PlacedOperation | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationComparison:
+    """The operations of two runs in numbers; `first` is null where all that were compared are equal."""
+
+    in_a: int
+    in_b: int
+    compared: int
+    first: OperationDifference | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,4 +79,5 @@ class Comparison:
     b: str
     findings: FindingComparison
     tensors: TensorComparison
+    operations: OperationComparison
     source: list[FileDiff]

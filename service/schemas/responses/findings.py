@@ -58,7 +58,7 @@ class FrameTold:
 
 @dataclass(frozen=True, kw_only=True)
 class StackTold:
-    """A call stack and its part in the story, `forward`, `backward` or `raised`; the innermost frame last."""
+    """A call stack and its part in the story: `call`, the calls that led to the finding's own place, the last frame."""
 
     role: str
     frames: list[FrameTold]

@@ -1,4 +1,4 @@
-"""What is told of projects, workers, queues and usage."""
+"""Responses about projects, workers, queues and usage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from service.web.listing import Listing
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApiIndex:
+    """Addresses by name: `openapi`, `reference`, and each list below `/v1`. version: of the service."""
+
+    version: str
+    links: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectTold:
     """A project.
 
     Attributes:
         settings: Those of judging in `[tool.backprobe]`; its runs are judged by them unless they bring their own.
         keep_days: Days that records are kept; null: as the tenant says.
+        repository: Where issues about it are filed; null: not known.
         archived_at: Put away: it takes no more runs; null: in use.
     """
 
@@ -22,6 +31,7 @@ class ProjectTold:
     name: str
     settings: dict[str, Any]
     keep_days: int | None
+    repository: str | None
     created_at: str
     archived_at: str | None
     links: dict[str, str]

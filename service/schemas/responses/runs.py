@@ -110,7 +110,7 @@ class RuleFull(RuleTold):
 
     Attributes:
         needs: Facts of a record without which it does not judge.
-        explains: Rules whose findings are consequences of its own; refines: those that it supersedes.
+        explains: Rules whose findings are consequences of this rule's; refines: those that it supersedes.
         manual: Markdown; examples stand in Python fences.
     """
 
@@ -141,7 +141,8 @@ class RunTold(RunView):
     Attributes:
         ended: Its status never changes again.
         entry: The file that is started, or the module; of a program that was sent as `source` without a name, what it
-            was called by us. named: whether its file was named; null: it has no snippet.
+            was called by us; of a watched job its script or notebook, if the recorder named it. named: whether the
+            snippet's file was named; null: it has no snippet.
         isolation: What it really ran under, with the level demanded; null until it has run.
         recorder: Null unless it is watched.
         trial: Which finding's fix it tries, and the verdict; null unless its origin is `trial`.
@@ -178,7 +179,7 @@ class EventList(Listing[EventTold]):
 class SourceTold:
     """Lines of one file and what happened on them. `line_count`: of the whole file; `files`: of the snippet.
 
-    `steps_made`, `steps_looked_at`: of the run; what is told of lines is of those that were looked at. None: not known.
+    `steps_made`, `steps_looked_at`: of the run; the lines describe the steps that were looked at. None: not known.
     """
 
     path: str

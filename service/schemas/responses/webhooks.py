@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from service.web.listing import Listing
+from store.webhooks.chat_messages import Format
 from store.webhooks.delivery_log import Delivery
 
 
@@ -30,6 +31,7 @@ class WebhookTold:
     id: str
     url: str
     events: list[str]
+    format: Format
     project: str | None
     enabled: bool
     disabled_reason: str | None
@@ -43,7 +45,7 @@ class WebhookTold:
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookMade(WebhookTold):
-    """A webhook with its new secret, which is told this once; null when the request came again."""
+    """A webhook with its new secret, which only this response contains; null when the request came again."""
 
     secret: str | None
 
