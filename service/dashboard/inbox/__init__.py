@@ -1,0 +1,1 @@
+"""The inbox: findings of all runs by group, and what a team does about them."""
