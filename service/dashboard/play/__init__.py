@@ -1,0 +1,1 @@
+"""The playground: a program is written, run and read on one page."""

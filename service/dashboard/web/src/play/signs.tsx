@@ -1,0 +1,37 @@
+// The signs of a tensor and of a level, drawn as the server's pages draw them: shape first, a word beside it.
+import type { Binding } from "./wire";
+
+const isBad = (norm: number | string | null): boolean => typeof norm === "string";
+
+export function wordsOf(one: Binding): string {
+  if (one.is_leaf === null || one.requires_grad === null) return "not captured";
+  const words = [one.is_leaf ? "leaf" : "not leaf"];
+  if (!one.requires_grad) words.push("requires no grad");
+  if (one.retains_grad && !one.is_leaf) words.push("retains grad");
+  if (one.grad !== "present") { if (one.requires_grad) words.push("grad None"); }
+  else if (one.grad_norm === null) words.push("grad present");
+  else if (isBad(one.grad_norm)) words.push("grad NaN or Inf");
+  else words.push(one.grad_norm === 0 ? "grad all zero" : `|g| ${Number((one.grad_norm as number).toPrecision(4))}`);
+  return words.join(", ");
+}
+
+export function TensorSign({ of }: { of: Binding }) {
+  const present = of.grad === "present";
+  const [bad, zero] = [present && isBad(of.grad_norm), present && of.grad_norm === 0];
+  const names = ["sign", of.is_leaf && "leaf", !of.requires_grad && "nograd", bad ? "bad" : present && !zero && "filled"].filter(Boolean).join(" ");
+  return (
+    <svg class={names} viewBox="0 0 20 20" aria-hidden="true">
+      {of.is_leaf === false ? <rect class="shape" x="3" y="3" width="14" height="14" /> : <circle class="shape" cx="10" cy="10" r="7" />}
+      {of.is_leaf === null && <text class="ask" x="7" y="14">?</text>}
+      {zero && <path class="part" d={of.is_leaf ? "M3 10a7 7 0 0 0 14 0z" : "M3 10h14v7H3z"} />}
+      {bad && <path class="cross" d="M6.5 6.5l7 7m0-7l-7 7" />}
+      {of.retains_grad && !of.is_leaf && <path class="corner" d="M12 0h8v8z" />}
+    </svg>
+  );
+}
+
+export function LevelMark({ level }: { level: string }) {
+  if (level === "error") return <svg class="mark mark-error" viewBox="0 0 20 20" aria-hidden="true"><path d="M6 1h8l5 5v8l-5 5H6l-5-5V6z" /></svg>;
+  if (level === "warning") return <svg class="mark mark-warning" viewBox="0 0 20 20" aria-hidden="true"><path d="M10 1.5l9 16.5H1z" /></svg>;
+  return <svg class="mark mark-note" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="10" r="8" /><path d="M10 9v6M10 5v2" /></svg>;
+}
