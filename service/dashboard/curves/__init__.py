@@ -1,0 +1,1 @@
+"""Curves of a run: numbers over its training steps."""

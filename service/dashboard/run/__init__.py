@@ -1,0 +1,1 @@
+"""What the address of a run's page says."""
