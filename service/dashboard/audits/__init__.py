@@ -1,0 +1,1 @@
+"""The pages of audits: their list, and of one its programs by rules."""
