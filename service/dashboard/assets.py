@@ -15,7 +15,7 @@ REMEDY: Final = "make web"
 
 
 def asset(name: str, dist: Path = DIST) -> str | None:
-    """The file, below `static`, that a name of the sources stands for: `dist/pages-3f2a.js`; None: it was not built."""
+    """Find the built file, below `static`, of a source's name: `dist/pages-3f2a.js`; None if it was not built."""
     try:
         named = json.loads((dist / "manifest.json").read_text())
     except (OSError, ValueError):

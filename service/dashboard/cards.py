@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.evidence import with_calls_from_one
 from backprobe.show.first_occurrence import first_seen
+from backprobe.show.formats.finding_text import called_from
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.words import Prose, name, prose
 
@@ -21,7 +22,7 @@ _LONGEST_VALUE: Final = 300
 _MOST_LISTED: Final = 8
 _MOST_DIFF: Final = 60
 _MOST_TOUCHED: Final = 4000
-"""Lines of a file beyond which a fix is told, not drawn: a diff is quadratic at worst."""
+"""Lines of a file beyond which a fix is described without a diff: a diff is quadratic at worst."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,8 @@ class Card:
 
     Attributes:
         why: The lines of its message. seen: when it was first seen, "" in a run of one step.
+        called: The calls that led to its function, in a line; "": the user's files did not call it.
+        call: Its backward call, from 0; None: of none, or of several.
         tensor: The one that it is about; None: none alone. tensors: those whose gradient it explains, itself included.
     """
 
@@ -76,13 +79,15 @@ class Card:
     consequences: tuple[str, ...]
     times: int
     suppressed: bool
+    call: int | None
     tensor: int | None
     tensors: tuple[int, ...]
     seen: str
+    called: str
 
 
 def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None], steps: int | None = None) -> Card:
-    """A finding, ready to be drawn; every text in it is a stranger's and made visible here, escaped by the template.
+    """Prepare a finding to be drawn. Strangers' texts are made visible here; the template escapes them.
 
     Args:
         row: The stored finding.
@@ -109,16 +114,24 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None], steps: i
         times=finding.occurrences.count,
         suppressed=finding.suppressed is not None,
         seen=first_seen(finding, steps),
+        called=called_from(finding),
+        call=_call_of(finding),
         tensor=tensor if isinstance(tensor := finding.evidence.get("tensor"), int) else None,
-        tensors=explained(finding),
+        tensors=list_evidence_tensors(finding),
     )
 
 
-def explained(finding: Finding) -> tuple[int, ...]:
+def _call_of(finding: Finding) -> int | None:
+    """Return the backward call that its evidence names."""
+    calls = [finding.evidence.get(key) for key in ("backward_call", "call")]
+    return next((call for call in calls if isinstance(call, int) and not isinstance(call, bool)), None)
+
+
+def list_evidence_tensors(finding: Finding) -> tuple[int, ...]:
     """Tensors of its evidence: the one that it is about, and those that got no gradient because of it."""
     without: Any = finding.evidence.get("without_gradient")
     listed = [finding.evidence.get("tensor"), *(without if isinstance(without, list | tuple) else ())]
-    return tuple(dict.fromkeys(one for one in listed if isinstance(one, int) and not isinstance(one, bool)))
+    return tuple(dict.fromkeys(number for number in listed if isinstance(number, int) and not isinstance(number, bool)))
 
 
 def _fact(key: str, value: object) -> tuple[str, str]:
@@ -151,7 +164,7 @@ def _fix(fix: Fix, lines: Callable[[str], Sequence[str] | None]) -> FixShown:
         before = lines(path)
         if before is None or len(before) > _MOST_TOUCHED:
             continue
-        after = _edited(before, [edit for edit in fix.edits if edit.path == path])
+        after = _apply_edits(before, [edit for edit in fix.edits if edit.path == path])
         shown += _diff(before, after)
     return FixShown(title=prose(fix.title), safety=fix.safety, diff=tuple(shown[:_MOST_DIFF]))
 
@@ -167,20 +180,20 @@ def _diff(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
     return found
 
 
-def _edited(lines: Sequence[str], edits: Sequence[Edit]) -> list[str]:
-    """The lines with the edits made, last one first so that the others' places stay right."""
+def _apply_edits(lines: Sequence[str], edits: Sequence[Edit]) -> list[str]:
+    """Apply the edits to the lines, last one first so that the others' places stay right."""
     text = [f"{line}\n" for line in lines]
     starts = [0]
     for line in text:
         starts.append(starts[-1] + len(line))
     whole = "".join(text)
 
-    def at(line: int, col: int) -> int:
+    def to_offset(line: int, col: int) -> int:
         row = min(max(line, 1), len(starts)) - 1
         return min(starts[row] + col - 1, len(whole))
 
     for edit in sorted(edits, key=lambda e: (e.region.start_line, e.region.start_col), reverse=True):
-        start = at(edit.region.start_line, edit.region.start_col)
-        end = max(start, at(edit.region.end_line, edit.region.end_col))
+        start = to_offset(edit.region.start_line, edit.region.start_col)
+        end = max(start, to_offset(edit.region.end_line, edit.region.end_col))
         whole = whole[:start] + edit.text + whole[end:]
     return whole.split("\n")[:-1] if whole.endswith("\n") else whole.split("\n")

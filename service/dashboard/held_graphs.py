@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.show.amounts import counted, sized
+from backprobe.show.amounts import count_noun, format_bytes
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.words import name
 
@@ -52,7 +52,7 @@ class HeldShown:
 
 
 def held_shown(found: Sequence[HeldAfter]) -> HeldShown:
-    """The pane of what `queries.held` found."""
+    """Build the pane of what `queries.load_held_graphs` found."""
     last = next((after for after in reversed(found) if after.roots), None)
     lines = _places([root for root in last.roots if root.held_nodes or root.held_bytes]) if last is not None else ()
     return HeldShown(growth=growth(found), lines=lines)
@@ -73,7 +73,7 @@ def growth(found: Sequence[HeldAfter]) -> str:
     who = next((who for after in reversed(found) if (who := _holder(after.roots))), "")
     by = f"; held by {who}" if who else ""
     each = round(grown / steps)
-    size = f", {sized(each)}" if each else ""
+    size = f", {format_bytes(each)}" if each else ""
     stays = "" if each else "; what they saved was freed, they themselves stay"
     return f"It grows: +{nodes / steps:.3g} nodes{size} with each backward call{by}{stays}."
 
@@ -88,11 +88,11 @@ def _nodes(after: HeldAfter) -> int:
 
 def _holder(roots: Sequence[HeldRoot]) -> str:
     holders = next((root.holders for root in roots if root.holders), ())
-    return cut(plain(holders[0]), 120) if holders else ""
+    return cut(plain(holders[0]), 200) if holders else ""
 
 
 def _places(roots: Sequence[HeldRoot]) -> tuple[HeldPlace, ...]:
-    """The worst first; names that differ in their numbers alone are one row with a count."""
+    """Group the roots by place, the worst first. Names that differ only in their numbers are one row with a count."""
     groups: defaultdict[tuple[str | None, int | None, str], list[HeldRoot]] = defaultdict(list)
     for root in roots:
         pattern = re.sub(r"\d+", "*", root.name or "")
@@ -106,4 +106,5 @@ def _text(rows: Sequence[HeldRoot]) -> str:
     times = f" \u00d7{len(rows)}" if len(rows) > 1 else ""
     who = _holder(rows)
     by = f", held by {who}" if who else ", and no name was found that holds it"
-    return f"{name(row.name) or 'a tensor'}{times} keeps {counted(row.held_nodes, 'node')}, {sized(row.held_bytes)}{by}"
+    amount = f"{count_noun(row.held_nodes, 'node')}, {format_bytes(row.held_bytes)}"
+    return f"{name(row.name) or 'a tensor'}{times} keeps {amount}{by}"

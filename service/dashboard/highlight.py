@@ -39,8 +39,8 @@ def _style(kind: _TokenType) -> str:
     return next((name for parent, name in _CLASSES if kind in parent), "")
 
 
-def coloured(lines: list[str]) -> list[tuple[Token, ...]]:
-    """The tokens of each line. A token that spans lines (a docstring) is cut at their ends."""
+def color_lines(lines: list[str]) -> list[tuple[Token, ...]]:
+    """Color the tokens of each line. A token that spans lines (a docstring) is cut at their ends."""
     text = "\n".join(lines)
     if len(text) > MOST_COLOURED:
         return [(Token(text=plain(line, tab="\t")),) for line in lines]

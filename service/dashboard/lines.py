@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.severity import LEVELS
-from service.dashboard.highlight import Token, coloured
+from service.dashboard.highlight import Token, color_lines
 from service.dashboard.signs import Sign, sign_of
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ class Listing:
 
 
 def listing(file: SourceFile, first: int, cards: Mapping[str, Card], calls: Mapping[int, BackwardCallRow]) -> Listing:
-    """A part of a file, annotated.
+    """Annotate a part of a file.
 
     Args:
         file: All of its lines.
         first: The first one to show; 1-based.
         cards: Findings by id. calls: backward calls by number; those not in it are only counted.
     """
-    tokens = coloured([line.text for line in file.lines])
+    tokens = color_lines([line.text for line in file.lines])
     first = max(1, min(first, len(file.lines)))
     shown = file.lines[first - 1 : first - 1 + LINES_PER_PAGE]
     return Listing(

@@ -35,20 +35,20 @@ class FamilyShown:
 
 
 def families_shown(asked: RulesQuery) -> tuple[FamilyShown, ...]:
-    """The families that have a rule to show, in order."""
-    manuals = [one for one in (manual(rule.code) for rule in every_rule()) if _wanted(one, asked)]
+    """List the families that have a rule to show, in order."""
+    manuals = [page for page in (manual(rule.code) for rule in every_rule()) if _is_selected(page, asked)]
     chosen = [
-        FamilyShown(name=name, about=about, manuals=_of(name, manuals))
+        FamilyShown(name=name, about=about, manuals=_manuals_of_family(name, manuals))
         for name, (_codes, about) in FAMILIES.items()
         if asked.family in {None, name}
     ]
     return tuple(family for family in chosen if family.manuals)
 
 
-def _of(family: str, manuals: Sequence[Manual]) -> tuple[Manual, ...]:
-    return tuple(one for one in manuals if family_of(one.rule.code) == family)
+def _manuals_of_family(family: str, manuals: Sequence[Manual]) -> tuple[Manual, ...]:
+    return tuple(page for page in manuals if family_of(page.rule.code) == family)
 
 
-def _wanted(one: Manual, asked: RulesQuery) -> bool:
-    text = f"{one.rule.code} {one.rule.name} {one.headline}".lower()
-    return asked.level in {"any", one.rule.severity} and all(word in text for word in asked.q.lower().split())
+def _is_selected(page: Manual, asked: RulesQuery) -> bool:
+    text = f"{page.rule.code} {page.rule.name} {page.headline}".lower()
+    return asked.level in {"any", page.rule.severity} and all(word in text for word in asked.q.lower().split())

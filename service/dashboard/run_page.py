@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from backprobe.show.amounts import counted
+from backprobe.show.amounts import count_noun
 from backprobe.show.drawing import svg
 from backprobe.show.tensor_table import tensor_rows
 from service.api.records.graph import drawing_of
@@ -16,7 +16,7 @@ from service.dashboard.cards import Card, card
 from service.dashboard.held_graphs import HeldShown, held_shown
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tensor_rows import Row, rows
-from service.dashboard.words import RECORDED, Said, said
+from service.dashboard.words import RECORDED, StatusText, describe_status
 from store import queries
 from store.findings import findings
 from store.queries.checks import Checks, load_checks
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backprobe.record import Record
+    from service.dashboard.run.run_page_query import RunPageQuery
     from service.process.readiness import Standing
     from store.database.session import Transaction
     from store.queries import BackwardCallRow, GraphView, Streams
@@ -94,7 +95,7 @@ class RunPage:
 
     run: RunRow
     has_record: bool
-    said: Said
+    said: StatusText
     cards: tuple[Card, ...]
     more_findings: bool
     invariants: Checks
@@ -111,9 +112,8 @@ class RunPage:
 def run_page(
     transaction: Transaction,
     run: RunRow,
+    query: RunPageQuery,
     *,
-    file: str | None,
-    first: int,
     after: int | None,
     waits_for: Standing | None = None,
 ) -> RunPage:
@@ -122,31 +122,30 @@ def run_page(
     Args:
         transaction: One reading step.
         run: The run.
-        file: Of its snippet; None: the entry.
-        first: The first line of it to show.
+        query: Which part of it.
         after: The tensor behind which the table begins.
         waits_for: What runs of its queue get now; None: it does not wait.
     """
     record = _record(transaction, run)
     found = findings.page(transaction, run, limit=MOST_CARDS)
-    text = _Texts(transaction, run)
+    text = Texts(transaction, run)
     cards = tuple(card(row, text.lines, run.record.steps_made) for row in found.items)
     calls = queries.backward_calls(transaction, run, limit=MOST_CALLS)
-    file_shown = text.file(file)
-    tensors = queries.tensors(transaction, run, after=after, limit=TENSORS_PER_PAGE)
+    file_shown = text.file(query.file)
+    tensors = queries.tensors(transaction, run, after=after, limit=TENSORS_PER_PAGE, **query.tensor_filters)
     recorded = {row.tensor: row for row in tensor_rows(record)} if record is not None else {}
     return RunPage(
         run=run,
         has_record=_has_record(run),
-        said=said(run, waits_for),
+        said=describe_status(run, waits_for),
         cards=cards,
         more_findings=found.next is not None,
         invariants=load_checks(transaction, run),
         source=None
         if file_shown is None
-        else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
+        else listing(file_shown, query.first, {c.id: c for c in cards}, {call.call: call for call in calls}),
         graph=_graph(transaction, run),
-        held=_held(transaction, run),
+        held=_load_held_graphs(transaction, run),
         rows=rows(
             tuple(tensor for tensor in tensors.items if tensor.role != "gradient"),
             recorded,
@@ -160,7 +159,7 @@ def run_page(
 
 
 def _record(transaction: Transaction, run: RunRow) -> Record | None:
-    """The record, if there is one and it is small enough to be read for a page."""
+    """Load the record, if there is one and it is small enough to be read for a page."""
     told = run.record
     if run.key is None or not _has_record(run) or told.bytes > MOST_RECORD_BYTES or told.nodes > MOST_NODES:
         return None
@@ -171,7 +170,7 @@ def _has_record(run: RunRow) -> bool:
     return run.key is not None and run.record.state in RECORDED
 
 
-class _Texts:
+class Texts:
     """The files of a run's snippet, each read once."""
 
     def __init__(self, transaction: Transaction, run: RunRow) -> None:
@@ -179,7 +178,7 @@ class _Texts:
         self._files: dict[str | None, queries.SourceFile | None] = {}
 
     def file(self, path: str | None) -> queries.SourceFile | None:
-        """A file with its lines; None: no such file, or none at all."""
+        """Return a source file of the run, loaded once, by default its entry; None if the run has no such file."""
         if path not in self._files:
             found = queries.source(self._transaction, self._run, path=path)
             self._files[path] = found
@@ -193,11 +192,11 @@ class _Texts:
         return None if found is None else [line.text for line in found.lines]
 
 
-def _held(transaction: Transaction, run: RunRow) -> HeldShown:
+def _load_held_graphs(transaction: Transaction, run: RunRow) -> HeldShown:
     if not _has_record(run) or run.record.live:
         return HeldShown()
     try:
-        return held_shown(queries.held(transaction, run))
+        return held_shown(queries.load_held_graphs(transaction, run))
     except queries.TooMuch as error:
         return HeldShown(text=f"{error}.")
 
@@ -243,7 +242,7 @@ def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
     hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
     width = re.match(r'<svg [^>]*?\bwidth="(\d+)', drawn)
     folds = sum(box.kind in {"call", "fold", "pattern"} for box in found.boxes)
-    said = [f"{counted(folds, 'box holds several nodes', 'boxes hold several nodes each')}."] if folds else []
+    said = [f"{count_noun(folds, 'box holds several nodes', 'boxes hold several nodes each')}."] if folds else []
     said += [f"Left out: {hidden}."] if hidden else []
     return GraphShown(
         svg=drawn,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ def sign_of(
     grad: str | None,
     grad_norm: float | None,
 ) -> Sign:
-    """The sign of a tensor in its last state; None anywhere means that it was not captured."""
+    """Choose the sign of a tensor in its last state. None anywhere means that it was not captured."""
     if is_leaf is None or requires_grad is None:
         return Sign(leaf=None, requires=False, retains=False, grad="", words="not captured", grad_words="")
     words = "leaf" if is_leaf else "not leaf"
@@ -62,3 +63,23 @@ def _gradient(grad: str | None, norm: float | None, *, requires_grad: bool) -> t
     if norm == 0:
         return "half", "grad all zero"
     return "filled", f"|g| {norm:.4g}"
+
+
+def _signs(*rows: tuple[str, bool, bool, bool, str, float | None]) -> tuple[tuple[str, Sign], ...]:
+    return tuple(
+        (text, sign_of(is_leaf=leaf, requires_grad=requires, retains_grad=retains, grad=grad, grad_norm=norm))
+        for text, leaf, requires, retains, grad, norm in rows
+    )
+
+
+LEGEND: Final = _signs(
+    ("leaf, has a gradient", True, True, False, "present", 1.0),
+    ("leaf, grad None", True, True, False, "none", None),
+    ("leaf, grad all zero", True, True, False, "present", 0.0),
+    ("leaf, NaN or Inf in grad", True, True, False, "present", float("nan")),
+    ("leaf, requires no grad", True, False, False, "none", None),
+    ("not a leaf", False, True, False, "not-read", None),
+    ("not a leaf, retains grad", False, True, True, "none", None),
+    ("the same, has a gradient", False, True, True, "present", 1.0),
+)
+"""The signs that a page explains, each with its words."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.record.state_flags import NAMES
-from backprobe.show.amounts import counted, shaped, sized
+from backprobe.show.amounts import count_noun, format_bytes, format_shape
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.signs import Sign, sign_of
 from service.dashboard.words import Prose, name, number, prose
@@ -71,7 +71,7 @@ class TensorShown:
 
 
 def tensor_shown(full: TensorFull) -> TensorShown:
-    """The page of what `queries.tensor` found. Texts are made visible, not escaped."""
+    """Build the page of what `queries.tensor` found. Texts are made visible, not escaped."""
     row = full.tensor
     state = row.state
     events = list(_events(full.snapshots))
@@ -98,10 +98,10 @@ def tensor_shown(full: TensorFull) -> TensorShown:
 
 def _facts(full: TensorFull) -> Iterator[tuple[str, str]]:
     row = full.tensor
-    yield "shape", shaped(row.shape)
+    yield "shape", format_shape(row.shape)
     yield "dtype", name(row.dtype.removeprefix("torch."))
     yield "device", name(row.device)
-    yield "size", sized(row.bytes)
+    yield "size", format_bytes(row.bytes)
     if row.fqn:
         yield "name in the model", name(row.fqn)
     if row.role:
@@ -115,7 +115,7 @@ def _facts(full: TensorFull) -> Iterator[tuple[str, str]]:
     if row.value_norm is not None:
         yield "value's norm", number(row.value_norm)
     if row.nonfinite:
-        yield "NaN or Inf seen", counted(row.nonfinite, "element")
+        yield "NaN or Inf seen", count_noun(row.nonfinite, "element")
     if len(row.bindings) > 1:
         yield "all names", cut(name(", ".join(row.bindings)), 200)
 
@@ -123,46 +123,46 @@ def _facts(full: TensorFull) -> Iterator[tuple[str, str]]:
 def _chain(full: TensorFull) -> Iterator[Sentence]:
     """Made, named, changed, held for backward, and what became of its gradient."""
     row = full.tensor
-    yield _made(full)
+    yield _describe_creation(full)
     for bound in full.bindings[1:4]:
-        yield _said(f"It is called `{name(bound.name)}` too.", bound.path, bound.line)
+        yield _build_sentence(f"It is called `{name(bound.name)}` too.", bound.path, bound.line)
     for change in full.inplace_events[:4]:
         how = f"version {change.version_before} became {change.version_after}"
-        yield _said(f"It was changed in place by {name(change.done_by)}: {how}.", change.path, change.line)
+        yield _build_sentence(f"It was changed in place by {name(change.done_by)}: {how}.", change.path, change.line)
     savers = {(saver.type, saver.line) for saver in full.saved_by}
     for kind, line in sorted(savers, key=str)[:3]:
-        yield _said(f"`{name(kind)}` keeps it for the backward call.", row.path, line)
+        yield _build_sentence(f"`{name(kind)}` keeps it for the backward call.", row.path, line)
     if row.why_none is not None and (row.state is None or row.state.grad != "present"):
-        yield _said(f"Its `.grad` is None: {plain(row.why_none.text)}.", row.path, row.why_none.line)
+        yield _build_sentence(f"Its `.grad` is None: {plain(row.why_none.text)}.", row.path, row.why_none.line)
         if full.arrived:
-            yield _said(f"A gradient came to it all the same{_came(full.arrived[-1])}.", None, None)
+            yield _build_sentence(f"A gradient came to it all the same{_came(full.arrived[-1])}.", None, None)
     elif row.state is not None and row.state.grad == "present":
         size = "" if row.grad_norm is None else f", with the norm {number(row.grad_norm)}"
-        yield _said(f"Its `.grad` is there{size}.", None, None)
+        yield _build_sentence(f"Its `.grad` is there{size}.", None, None)
 
 
 def _came(last: ArrivedRow) -> str:
     where = f", last in backward call {last.backward_call + 1}"
     if last.nan or last.inf:
-        return f"{where}, with {counted(last.nan + last.inf, 'element that is', 'elements that are')} NaN or Inf"
+        return f"{where}, with {count_noun(last.nan + last.inf, 'element that is', 'elements that are')} NaN or Inf"
     return where if last.norm is None else f"{where}, with the norm {number(last.norm)}"
 
 
-def _made(full: TensorFull) -> Sentence:
+def _describe_creation(full: TensorFull) -> Sentence:
     row = full.tensor
     state = row.state
     what = "It" if state is None else "This leaf" if state.is_leaf else "This tensor, which is not a leaf,"
     how = f" by `{name(row.created.how)}`" if row.created.how else ""
     by = {"library": " in a library", "unknown": ""}.get(row.created.by, "")
-    return _said(f"{what} was made{how}{by}.", row.path, row.line)
+    return _build_sentence(f"{what} was made{how}{by}.", row.path, row.line)
 
 
-def _said(text: str, path: str | None, line: int | None) -> Sentence:
+def _build_sentence(text: str, path: str | None, line: int | None) -> Sentence:
     return Sentence(text=prose(text), path=path if line is not None else None, line=line)
 
 
 def _events(snapshots: Sequence[SnapshotRow]) -> Iterator[Event]:
-    """The snapshots at which a flag, the version or the state of the gradient is another than before."""
+    """Yield the snapshots at which a flag, the version or the state of the gradient changed."""
     before: SnapshotRow | None = None
     for now in snapshots:
         changed = [flag for flag in _FLAGS if before is None or getattr(now, flag) != getattr(before, flag)]
@@ -197,7 +197,7 @@ def _holders(full: TensorFull) -> tuple[str, ...]:
     if last is None:
         return ()
     who = ", ".join(plain(holder) for holder in last.holders[:4])
-    return (f"{counted(last.held_nodes, 'node')} and {sized(last.held_bytes)} are kept by {cut(who, 300)}",)
+    return (f"{count_noun(last.held_nodes, 'node')} and {format_bytes(last.held_bytes)} are kept by {cut(who, 300)}",)
 
 
 def _last_values(full: TensorFull) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _last_values(full: TensorFull) -> dict[str, Any]:
 
 
 def _elements(value: SmallValueRow) -> str:
-    """The first elements as people read numbers, and how many there are."""
+    """Write the first elements as people read numbers, and how many there are."""
     if not value.shape:
         return _element(value.elements)
     kept = list(_flat(value.elements, len(value.shape)))
@@ -218,12 +218,12 @@ def _flat(elements: Any, deep: int) -> Iterator[Any]:
     if deep == 0:
         yield elements
         return
-    for one in elements:
-        yield from _flat(one, deep - 1)
+    for element in elements:
+        yield from _flat(element, deep - 1)
 
 
 def _element(value: Any) -> str:
-    """A number; a complex one comes as its two parts, one that JSON cannot tell as its word."""
+    """Write a number; a complex one from its two parts, one that JSON has no number for as its word."""
     if isinstance(value, list):
         return " + ".join(map(_element, value)) + "i"
     return number(float(value)) if isinstance(value, str) else number(value)

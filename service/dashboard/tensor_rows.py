@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.record.state_flags import flags_of
-from backprobe.show.amounts import shaped
+from backprobe.show.amounts import format_shape
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.signs import Sign, sign_of
 from service.dashboard.words import name, number
@@ -52,7 +52,7 @@ class Row:
 
 
 def rows(tensors: tuple[TensorRow, ...], recorded: Mapping[int, RecordedRow], cards: Sequence[Card]) -> tuple[Row, ...]:
-    """The rows of a page of tensors.
+    """Build the rows of a page of tensors.
 
     Args:
         tensors: As the store tells them.
@@ -74,7 +74,7 @@ def _row(tensor: TensorRow, recorded: RecordedRow | None, cards: Sequence[Card])
         also=cut(name(", ".join(others)), 120),
         path=tensor.path,
         line=tensor.line,
-        shape=shaped(tensor.shape),
+        shape=format_shape(tensor.shape),
         dtype=name(tensor.dtype.removeprefix("torch.")),
         device=name(tensor.device) if tensor.device != "cpu" else "",
         flags=() if state is None else flags_of(state),
@@ -91,12 +91,12 @@ def _row(tensor: TensorRow, recorded: RecordedRow | None, cards: Sequence[Card])
             grad=state.grad if state is not None else None,
             grad_norm=tensor.grad_norm,
         ),
-        findings=tuple((one.id, one.code) for one in cards if tensor.tensor in one.tensors),
+        findings=tuple((card.id, card.code) for card in cards if tensor.tensor in card.tensors),
     )
 
 
 def _norm(tensor: TensorRow) -> str:
-    """The gradient's norm; of a scalar it would say the same number twice."""
+    """Write the gradient's norm; for a scalar nothing, because it would repeat the number."""
     return f"norm {number(tensor.grad_norm)}" if tensor.grad_norm is not None and tensor.numel > 1 else ""
 
 

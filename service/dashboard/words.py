@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.show.amounts import counted, shaped, sized
+from backprobe.show.amounts import count_noun, format_bytes, format_shape
 from backprobe.show.plain_text import cut, plain
 from store.runs.states import STATUSES
 
@@ -24,13 +24,16 @@ RECORDED: Final = frozenset({"partial", "whole"})
 LONGEST_NAME: Final = 200
 """Characters of a name on a page; names are a stranger's."""
 
+SILENT_MINUTES: Final = 10
+"""Without a word from a watched job; a recorder that has something to send waits for three minutes at most."""
+
 WHOSE: Final = {
-    "failed": "their program",
+    "failed": "your program",
     "exceeded": "a limit",
-    "canceled": "as asked",
-    "lost": "our fault",
+    "canceled": "on request",
+    "lost": "service error",
 }
-"""Beside the status: "their program failed" and "we failed" are never the same words."""
+"""Whose fault a status is: a failure of the program and one of the service never have the same words."""
 
 
 Prose = tuple[tuple[bool, str], ...]
@@ -38,8 +41,8 @@ Prose = tuple[tuple[bool, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One sentence about a run's state, and the next step; `tone` colours it: "", "warn" or "bad"."""
+class StatusText:
+    """A sentence about a run's status, and the next step; `tone` colours it: "", "warn" or "bad"."""
 
     text: str
     next_step: str = ""
@@ -47,57 +50,57 @@ class Said:
 
 
 def name(text: str | None) -> str:
-    """A stranger's name, fit for one line of a page: escapes made visible, cut at 200 characters."""
+    """Fit a stranger's name into one line of a page: escapes made visible, cut at 200 characters."""
     return cut(plain(text or "", tab=" "), LONGEST_NAME)
 
 
 def breakable(text: str, most: int = 0) -> list[str]:
-    """The pieces of a name between which a line may end: behind a dot or an underscore, if it is longer than `most`."""
+    """Split a name that is longer than `most` where a line may end: behind a dot or an underscore."""
     if len(text) <= most:
         return [text]
     return re.findall(r"[^._]*[._]+|[^._]+", text)
 
 
-def called(run: RunRow) -> str:
-    """What a run runs: its entry; of a program that was sent without a name, the end of its snippet's id."""
+def program_name(run: RunRow) -> str:
+    """Return the name of a run's program: its entry, or the end of its snippet's id if it was sent without a name."""
     return f"unnamed {run.unnamed[-6:]}" if run.unnamed is not None else run.entry or run.origin
 
 
 def block(text: str) -> str:
-    """A stranger's text of several lines: control and direction characters as escapes, newlines and tabs kept."""
+    """Escape control and direction characters in a stranger's text of several lines; keep newlines and tabs."""
     return plain(text.replace("\r\n", "\n"), keep_newlines=True, tab="\t")
 
 
 def prose(text: str) -> Prose:
-    """The pieces of a sentence: what stands between backticks is code."""
+    """Split a sentence into pieces; what stands between backticks is code."""
     return tuple((bool(at % 2), plain(piece)) for at, piece in enumerate(text.split("`")) if piece)
 
 
 def number(value: Any) -> str:
-    """A measured number, at most four significant digits; None in full."""
+    """Write a measured number with at most four significant digits; None in full."""
     if isinstance(value, float):
-        return _written(value, 4)
+        return _format_float(value, 4)
     return "None" if value is None else str(value)
 
 
 def precise(value: float) -> str:
-    """A measured number with as many digits as tell two ranks apart."""
-    return _written(value, 6)
+    """Write a measured number with as many digits as distinguish two ranks."""
+    return _format_float(value, 6)
 
 
-def _written(value: float, digits: int) -> str:
+def _format_float(value: float, digits: int) -> str:
     if math.isfinite(value):
         return f"{value:.{digits}g}"
     return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
 
 
-def grouped(value: int) -> str:
-    """A whole number with its thousands apart."""
+def group_digits(value: int) -> str:
+    """Write a whole number with its thousands apart."""
     return f"{value:,}"
 
 
 def seconds(value: float | None) -> str:
-    """A duration: `862 ms`, `2.1 s`, `3 min 20 s`; empty while it is not known."""
+    """Write a duration: `862 ms`, `2.1 s`, `3 min 20 s`; empty while it is not known."""
     if value is None:
         return ""
     if value < 1:
@@ -107,14 +110,14 @@ def seconds(value: float | None) -> str:
     return f"{value // 60:.0f} min {value % 60:.0f} s"
 
 
-def parsed(at: str) -> datetime.datetime:
-    """A stored time as a datetime, in UTC."""
+def parse_time(at: str) -> datetime.datetime:
+    """Parse a stored time to a datetime in UTC."""
     return datetime.datetime.fromisoformat(at)
 
 
 def ago(at: str, now: datetime.datetime | None = None) -> str:
     """How long ago: `just now`, `5 min ago`, `3 h ago`, then the date."""
-    then = parsed(at)
+    then = parse_time(at)
     past = ((now or datetime.datetime.now(datetime.UTC)) - then).total_seconds()
     if past < 10:
         return "just now"
@@ -127,93 +130,115 @@ def ago(at: str, now: datetime.datetime | None = None) -> str:
     return then.strftime("%d %b %Y")
 
 
+def lasting(since: str, now: datetime.datetime | None = None) -> str:
+    """How long something goes on since then, in whole seconds, minutes or hours and minutes."""
+    past = max(0, int(((now or datetime.datetime.now(datetime.UTC)) - parse_time(since)).total_seconds()))
+    if past < 120:
+        return f"{past} s"
+    return f"{past // 60} min {past % 60} s" if past < 3600 else f"{past // 3600} h {past % 3600 // 60} min"
+
+
+def silent_minutes(heard_at: str, now: datetime.datetime | None = None) -> int:
+    """Return the whole minutes since a recorder was last heard."""
+    return int(((now or datetime.datetime.now(datetime.UTC)) - parse_time(heard_at)).total_seconds() // 60)
+
+
 def moment(at: str) -> str:
-    """The exact time, for people."""
-    return parsed(at).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """Write the exact time for people."""
+    return parse_time(at).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def said(run: RunRow, standing: Standing | None) -> Said:
-    """The run's state in words.
+def describe_status(run: RunRow, standing: Standing | None) -> StatusText:
+    """Describe the run's status in words.
 
     Args:
         run: The run.
         standing: What runs of its queue get now; None: it waits for nothing.
     """
     if run.status == "queued":
-        return _queued(run, standing)
+        return _describe_queued(run, standing)
     words = {
-        "running": _running,
-        "succeeded": _succeeded,
-        "failed": _failed,
-        "exceeded": _exceeded,
-        "canceled": _canceled,
-        "lost": _lost,
+        "running": _describe_running,
+        "succeeded": _describe_succeeded,
+        "failed": _describe_failed,
+        "exceeded": _describe_exceeded,
+        "canceled": _describe_canceled,
+        "lost": _describe_lost,
     }
     return words[run.status](run)
 
 
-def _queued(run: RunRow, standing: Standing | None) -> Said:
+def _describe_queued(run: RunRow, standing: Standing | None) -> StatusText:
     if standing is not None and standing.state in ("broken", "cannot-start"):
-        return Said(text=f"Queued: {standing.words}", next_step="`backprobe doctor` says more.", tone="warn")
+        return StatusText(text=f"Queued: {standing.words}", next_step="`backprobe doctor` says more.", tone="warn")
     if standing is None or standing.state == "absent":
-        return Said(
+        return StatusText(
             text=f"Queued: no worker of the queue {run.queue} is alive. It is kept, and starts when one comes.",
             next_step=f"Start one: backprobe worker --queue {run.queue}",
             tone="warn",
         )
     ahead = run.queue_position or 0
-    before = "it is next" if ahead == 0 else f"{counted(ahead, 'run is', 'runs are')} ahead of it"
-    return Said(text=f"Waiting for a worker: {before}. This page looks again by itself.")
+    before = "it is next" if ahead == 0 else f"{count_noun(ahead, 'run is', 'runs are')} ahead of it"
+    return StatusText(text=f"Waiting for a worker: {before}. This page looks again by itself.")
 
 
-def _running(run: RunRow) -> Said:
+def _describe_running(run: RunRow) -> StatusText:
     if run.cancel_requested_at is not None:
-        return Said(text="It was asked to stop, and is being stopped; what it recorded is kept.")
+        return StatusText(text="It was asked to stop, and is being stopped; what it recorded is kept.")
+    if run.recorder is not None and (gap := silent_minutes(run.recorder.heard_at)) >= SILENT_MINUTES:
+        return StatusText(
+            text=f"No heartbeat for {count_noun(gap, 'minute')}: the job was killed, or has made no step since.",
+            next_step="What it sent until then follows. If the job is dead, cancel the run to end it.",
+            tone="warn",
+        )
     again = f", attempt {run.attempt} of {run.max_attempts}" if run.attempt > 1 else ""
-    return Said(text=f"Running{again}. This page looks again by itself.")
+    return StatusText(text=f"Running{again}. This page looks again by itself.")
 
 
-def _succeeded(run: RunRow) -> Said:
+def _describe_succeeded(run: RunRow) -> StatusText:
     found = run.findings
-    bad = [counted(number, level) for number, level in ((found.error, "error"), (found.warning, "warning")) if number]
+    levels = ((found.error, "error"), (found.warning, "warning"))
+    bad = [count_noun(number, level) for number, level in levels if number]
     if not bad:
-        return Said(text="The program ran to its end.")
-    return Said(text=f"The program ran to its end, and did not do what it should: {' and '.join(bad)}.", tone="warn")
+        return StatusText(text="The program ran to its end.")
+    return StatusText(
+        text=f"The program ran to its end, and did not do what it should: {' and '.join(bad)}.", tone="warn"
+    )
 
 
-def _failed(run: RunRow) -> Said:
+def _describe_failed(run: RunRow) -> StatusText:
     error = run.error
     if error is None:
-        return Said(text="The program failed.", tone="bad")
+        return StatusText(text="The program failed.", tone="bad")
     what = name(error.type) if error.type else _code_words(error.code)
     where = f" at line {error.line}" if error.line else ""
-    return Said(
+    return StatusText(
         text=f"The program itself failed: {what}{where}.",
         next_step="What it did until then is recorded below." if run.record.state in RECORDED else "",
         tone="bad",
     )
 
 
-def _exceeded(run: RunRow) -> Said:
+def _describe_exceeded(run: RunRow) -> StatusText:
     limit = run.outcome.limit or (run.error.code if run.error else "")
     asked = run.limits.get(limit)
     most = f" ({asked:,})" if asked is not None else ""
-    return Said(
+    return StatusText(
         text=f"Stopped by the limit {limit}{most}: what follows is the record up to there.",
         next_step="Submit it again with a higher limit, or with less work.",
         tone="warn",
     )
 
 
-def _canceled(run: RunRow) -> Said:
+def _describe_canceled(run: RunRow) -> StatusText:
     kept = "what follows is the record up to there" if run.record.state in RECORDED else "it had not started"
-    return Said(text=f"Canceled, as asked: {kept}.")
+    return StatusText(text=f"Canceled on request: {kept}.")
 
 
-def _lost(run: RunRow) -> Said:
-    made = counted(run.attempt, "attempt")
+def _describe_lost(run: RunRow) -> StatusText:
+    made = count_noun(run.attempt, "attempt")
     why = f" ({_code_words(run.error.code)})" if run.error else ""
-    return Said(
+    return StatusText(
         text=f"Lost, and that is our fault{why}: {made} made, none left. The program was not judged.",
         next_step="Submit it again; if it is lost again, the worker's log tells why.",
         tone="bad",
@@ -225,7 +250,7 @@ def _code_words(code: str) -> str:
 
 
 def isolation(run: RunRow) -> str:
-    """The level that the run really had, or will at least get; never more than is known."""
+    """Name the level that the run really had, or will at least get; never more than is known."""
     if run.isolation is None:
         return f"{run.min_isolation} or stricter"
     return name(str(run.isolation.get("level", "unknown")))
@@ -235,18 +260,19 @@ def register(environment: Environment) -> None:
     """Give the words to the templates."""
     environment.filters.update(
         name=name,
-        called=called,
+        called=program_name,
         block=block,
         breakable=breakable,
         prose=prose,
         number=number,
         precise=precise,
-        grouped=grouped,
+        grouped=group_digits,
         seconds=seconds,
         ago=ago,
+        lasting=lasting,
         moment=moment,
-        sized=sized,
-        shaped=shaped,
-        counted=counted,
+        sized=format_bytes,
+        shaped=format_shape,
+        counted=count_noun,
     )
     environment.globals.update(WHOSE=WHOSE, STATUSES=STATUSES, isolation=isolation)

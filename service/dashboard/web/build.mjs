@@ -18,6 +18,10 @@ async function text(entry, more = {}) {
 }
 
 const script = await text("src/main.tsx");
+const play = await text("src/play.tsx");
+const matrix = await text("src/matrix.tsx");
+const curves = await text("src/curves.ts");
+const curvesStyle = await text("node_modules/uplot/dist/uPlot.min.css", { loader: { ".css": "css" } });
 const style = await text("../static/site.css", { loader: { ".css": "css" } });
 
 for (const folder of [pages, report]) {
@@ -25,7 +29,8 @@ for (const folder of [pages, report]) {
   mkdirSync(folder, { recursive: true });
 }
 const manifest = {};
-for (const [name, bytes] of [["pages.js", script]]) {
+const bundles = [["pages.js", script], ["play.js", play], ["matrix.js", matrix], ["curves.js", curves], ["curves.css", curvesStyle]];
+for (const [name, bytes] of bundles) {
   const digest = createHash("sha256").update(bytes).digest("hex").slice(0, 12);
   const hashed = name.replace(".", `-${digest}.`);
   writeFileSync(join(pages, hashed), bytes);
@@ -35,4 +40,6 @@ writeFileSync(join(report, "pages.js"), script);
 writeFileSync(join(report, "site.css"), style);
 // Last: whoever finds the manifest finds all that it names.
 writeFileSync(join(pages, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-console.log(`pages.js ${script.length} bytes, ${gzipSync(script, { level: 9 }).length} in gzip`);
+for (const [name, bytes] of bundles) {
+  console.log(`${name} ${bytes.length} bytes, ${gzipSync(bytes, { level: 9 }).length} in gzip`);
+}

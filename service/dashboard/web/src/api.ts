@@ -1,6 +1,8 @@
 // The only caller of fetch. In a report everything is in the file already, under the address that the API would have.
 
-export interface Problem { title: string; detail: string; code: string; request: string }
+export interface Problem { title: string; detail: string; code: string; request: string; line: number | null }
+
+const problem = (title: string, detail: string): Problem => ({ title, detail, code: "", request: "", line: null });
 
 let inFile: Record<string, unknown> | null | undefined;
 
@@ -22,14 +24,14 @@ export function ask<T>(base: string, path: string): Promise<T> {
   if (file !== null) {
     return path in file
       ? Promise.resolve(file[path] as T)
-      : Promise.reject<T>({ title: "Not in this report", detail: "Only what was asked for when it was written is in it.", code: "", request: "" });
+      : Promise.reject<T>(problem("Not in this report", "Only what was asked for when it was written is in it."));
   }
   const shipped = [...document.querySelectorAll("script[data-answer]")].find((one) => one.getAttribute("data-answer") === path);
   if (shipped) return Promise.resolve(JSON.parse(shipped.textContent ?? "") as T);
   const address = `${base}/${path}`;
   const before = known.get(address);
   if (before) return before as Promise<T>;
-  const now = fetched<T>(address);
+  const now = request<T>(address);
   known.set(address, now);
   now.catch(() => known.delete(address));
   if (known.size > 60) known.delete(known.keys().next().value as string);
@@ -38,14 +40,34 @@ export function ask<T>(base: string, path: string): Promise<T> {
 
 export const inReport = (path: string): boolean => { const file = embedded(); return file !== null && path in file; };
 
-async function fetched<T>(address: string): Promise<T> {
+/** The JSON of an answer; throws a `Problem` when there is none or it is an error. */
+export async function request<T>(address: string, method = "GET", body?: unknown, more: Record<string, string> = {}): Promise<T> {
+  const answer = await send(address, method, body, more);
+  return (await answer.json().catch(() => ({}))) as T;
+}
+
+/** Changes a resource as it stands now: the tag of what is read goes with the change. */
+export async function patch(address: string, body: unknown): Promise<void> {
+  const seen = await send(address, "GET");
+  await send(address, "PATCH", body, { "If-Match": seen.headers.get("ETag") ?? "" });
+}
+
+async function send(address: string, method: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
+  const token = document.querySelector<HTMLMetaElement>("meta[name=csrf-token]")?.content;
+  const headers = { Accept: "application/json", ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(token ? { "X-CSRF-Token": token } : {}), ...more };
   let answer: Response;
   try {
-    answer = await fetch(address, { headers: { Accept: "application/json" } });
+    answer = await fetch(address, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   } catch {
-    throw { title: "The server does not answer", detail: "Is it still running?", code: "", request: "" } satisfies Problem;
+    throw problem("The server does not answer", "Check that it runs, then try again.");
   }
-  const told = (await answer.json().catch(() => ({}))) as Record<string, string>;
-  if (answer.ok) return told as T;
-  throw { title: told.title ?? `HTTP ${answer.status}`, detail: told.detail ?? "", code: told.code ?? "", request: told.request_id ?? "" } satisfies Problem;
+  if (answer.ok) return answer;
+  const told = (await answer.json().catch(() => ({}))) as { title?: string; detail?: string; hint?: string; code?: string; request_id?: string; errors?: { line?: number }[] };
+  throw {
+    title: told.title ?? `HTTP ${answer.status}`,
+    detail: `${told.detail ?? ""} ${told.hint ?? ""}`.trim(),
+    code: told.code ?? "",
+    request: told.request_id ?? "",
+    line: told.errors?.[0]?.line ?? null,
+  } satisfies Problem;
 }

@@ -73,7 +73,7 @@ function Map({ heat }: { heat: Heat }) {
         {first !== null && <span class="bad-words">first NaN or Inf: step {heat.steps[first]}, in {broken.filter((facts) => facts.nan === first).length} of {rows.length}</span>}
       </div>
       <Cells rows={rows} heat={heat} low={low} high={high} cell={at} pick={pick} />
-      <p class="said-below" role="status">{at ? `${named(rows[at[0]]!.row)}, step ${heat.steps[at[1]]}: ${told(rows[at[0]]!.row.values[at[1]] ?? null)}` : "A click, or the arrows once the picture has the focus, tell one value."}</p>
+      <p class="said-below" role="status">{at ? wordsOf(rows, heat, at) : "Pointing at a cell, or the arrows once the picture has the focus, tell one value."}</p>
       <Scale low={low} high={all.length ? high : null} />
       <details class="twin" onToggle={(event) => setTabled(event.currentTarget.open)}><summary>The same as a table</summary>{tabled && <Twin rows={rows} heat={heat} />}</details>
     </>
@@ -81,6 +81,8 @@ function Map({ heat }: { heat: Heat }) {
 }
 
 const told = (value: Value): string => (typeof value === "number" ? `norm ${number(value)}` : value === null ? "not captured" : value);
+
+const wordsOf = (rows: Facts[], heat: Heat, [row, column]: [number, number]): string => `${cut(named(rows[row]!.row), 120)}, step ${heat.steps[column]!.toLocaleString("en")}: ${told(rows[row]!.row.values[column] ?? null)}`;
 
 interface CellsGiven { rows: Facts[]; heat: Heat; low: number; high: number; cell: [number, number] | null; pick: (row: number, column: number) => void }
 
@@ -110,15 +112,38 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
     const [row, column] = cell ?? [0, -way[1]];
     pick(Math.max(0, Math.min(rows.length - 1, row + way[0])), Math.max(0, Math.min(columns - 1, column + way[1])));
   };
-  const clicked = (event: MouseEvent) => {
+  const cellAt = (event: MouseEvent): [number, number] | null => {
     const [row, column] = [Math.floor(event.offsetY / ROW), Math.floor((event.offsetX - names) / width)];
-    if (row >= 0 && row < rows.length) pick(row, Math.max(0, Math.min(columns - 1, column)));
+    return row >= 0 && row < rows.length ? [row, Math.max(0, Math.min(columns - 1, column))] : null;
   };
+  const clicked = (event: MouseEvent) => { const at = cellAt(event); if (at) pick(...at); };
+  const [pointed, point] = useState<[number, number] | null>(null);
+  const moved = (event: MouseEvent) => {
+    const at = event.offsetX < names ? null : cellAt(event);
+    if (at?.join() !== pointed?.join()) point(at);
+  };
+  const told = pointed && rows[pointed[0]] && pointed[1] < columns ? pointed : cell;
   return (
     <div class="heat holds" ref={outer}>
-      <canvas ref={canvas} width={w} height={h} tabIndex={0} role="img" aria-label={`Norm of the gradient of ${counted(rows.length, "tensor")} over ${counted(columns, "step")}; arrows tell single values`} onKeyDown={pressed} onClick={clicked} />
+      {told && <Tip words={wordsOf(rows, heat, told)} x={names + told[1] * width} y={told[0] * ROW} room={outer} />}
+      <canvas ref={canvas} width={w} height={h} tabIndex={0} role="img" aria-label={`Norm of the gradient of ${counted(rows.length, "tensor")} over ${counted(columns, "step")}; arrows tell single values`} onKeyDown={pressed} onClick={clicked} onMouseMove={moved} onMouseLeave={() => point(null)} />
     </div>
   );
+}
+
+/** The value of a cell in words, below it or above it: wherever the pane is scrolled to, it is seen beside its cell. */
+function Tip({ words, x, y, room }: { words: string; x: number; y: number; room: { current: HTMLDivElement | null } }) {
+  const tip = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const [box, pane] = [tip.current, room.current];
+    if (!box || !pane) return;
+    const inset = parseFloat(getComputedStyle(pane).paddingLeft);
+    const most = pane.scrollLeft + pane.clientWidth - box.offsetWidth - 4;
+    box.style.left = `${Math.max(pane.scrollLeft + 4, Math.min(x + inset, most))}px`;
+    const below = y + ROW + 4;
+    box.style.top = `${below + box.offsetHeight > pane.scrollTop + pane.clientHeight ? y - box.offsetHeight - 4 : below}px`;
+  });
+  return <div class="heat-tip" ref={tip} aria-hidden="true">{words}</div>;
 }
 
 interface Painted { rows: Facts[]; low: number; high: number; names: number; width: number; w: number; h: number; cell: [number, number] | null; chosen: string | undefined; steps: number[] }
@@ -161,7 +186,7 @@ function axis(context: CanvasRenderingContext2D, colour: string, { steps, names,
   context.fillStyle = colour;
   context.fillText("step", 6, y);
   context.fillText(first!, names, y);
-  if (steps.length > 1 && end - names > context.measureText(first! + last!).width + 12) context.fillText(last!, Math.min(w, end) - context.measureText(last!).width, y);
+  if (first !== last && end - names > context.measureText(first! + last!).width + 12) context.fillText(last!, Math.min(w, end) - context.measureText(last!).width, y);
 }
 
 function cross(context: CanvasRenderingContext2D, x: number, y: number, width: number, colour: string): void {

@@ -21,6 +21,13 @@ export function HeldPane({ base }: { base: string }) {
 const bytesOf = (after: After): number => after.held_bytes ?? after.lines.reduce((sum, line) => sum + line.held_bytes, after.other?.held_bytes ?? 0);
 const nodesOf = (after: After): number => after.live_nodes ?? after.lines.reduce((sum, line) => sum + line.held_nodes, after.other?.held_nodes ?? 0);
 
+/** Marks from 0 to the peak: halves of bytes, which are sized; whole nodes the same number apart. */
+export function ticksUpTo(peak: number, ofBytes: boolean): number[] {
+  if (ofBytes) return [0, peak / 2, peak];
+  const apart = [...Array(10).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power)).find((step) => peak / step <= 3) ?? peak;
+  return [...Array(Math.floor(peak / apart) + 1).keys()].map((at) => at * apart);
+}
+
 /** Where each call adds the same: what a step adds. */
 export function slope(items: After[]): string | null {
   const calls = items.filter((after) => after.call !== null && after.live_nodes !== null);
@@ -61,7 +68,7 @@ function Chart({ items }: { items: After[] }) {
     <div class="inner held-pane" ref={outer}>
       {grows && <p class="notice warn">{grows}</p>}
       <svg class="held-drawn" width={width} height={HEIGHT + 22} role="img" aria-label={`${ofBytes ? "Bytes held" : "Nodes alive"} after each of ${items.length} backward calls, ${words(peak)} at most`} onClick={clicked}>
-        {[0, 0.5, 1].map((share) => <g key={share}><path class="grid" d={`M${LEFT} ${y(share * peak)}H${width - 10}`} /><text class="tick end" x={LEFT - 8} y={y(share * peak) + 4}>{words(share * peak)}</text></g>)}
+        {ticksUpTo(peak, ofBytes).map((tick) => <g key={tick}><path class="grid" d={`M${LEFT} ${y(tick)}H${width - 10}`} /><text class="tick end" x={LEFT - 8} y={y(tick) + 4}>{words(tick)}</text></g>)}
         <path class="area" d={`${path}L${x(items.length - 1)} ${y(0)}L${x(0)} ${y(0)}Z`} />
         <path class="curve" d={path} />
         {items.length === 1 && <circle class="point" cx={x(0)} cy={y(amount(items[0]!))} r="4" />}

@@ -1,4 +1,7 @@
 // What a click sends, as any client would: a program of the page, or an audit of the runs that are ticked.
+import { request, type Problem } from "./api";
+
+const words = ({ title, detail }: Problem): string => `${title}. ${detail}`;
 
 export function startExamples(): void {
   let isFirst = true; // one loud button a page
@@ -19,26 +22,13 @@ export function startExamples(): void {
 
 async function sent(source: string, button: HTMLButtonElement, said: HTMLElement): Promise<void> {
   button.disabled = true;
-  said.textContent = "Sending it.";
-  const told = await posted<{ id?: string }>("/v1/runs", { source });
-  if (typeof told !== "string" && told.id) return location.assign(`/runs/${encodeURIComponent(told.id)}`);
-  said.textContent = typeof told === "string" ? told : "The service took it, and told no run.";
-  button.disabled = false;
-}
-
-/** The answer, or in words why there is none. */
-async function posted<T>(address: string, body: unknown): Promise<T | string> {
-  const token = document.querySelector<HTMLMetaElement>("meta[name=csrf-token]")?.content;
+  said.textContent = "Sending the program.";
   try {
-    const answer = await fetch(address, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Accept: "application/json", ...(token ? { "X-CSRF-Token": token } : {}) },
-      body: JSON.stringify(body),
-    });
-    const told = (await answer.json()) as { title?: string; detail?: string };
-    return answer.ok ? (told as T) : `${told.title ?? `HTTP ${answer.status}`}. ${told.detail ?? ""}`;
-  } catch {
-    return "The server does not answer.";
+    const run = await request<{ id: string }>("/v1/runs", "POST", { source });
+    location.assign(`/runs/${encodeURIComponent(run.id)}`);
+  } catch (failed) {
+    said.textContent = words(failed as Problem);
+    button.disabled = false;
   }
 }
 
@@ -48,7 +38,7 @@ export function startAudits(): void {
   if (!place) return;
   const [button, said] = [document.createElement("button"), document.createElement("span")];
   button.type = "button";
-  button.textContent = "Audit those that are ticked";
+  button.textContent = "Audit the ticked runs";
   said.setAttribute("role", "status");
   button.addEventListener("click", () => void audited(button, said));
   place.append(button, " ", said);
@@ -57,10 +47,13 @@ export function startAudits(): void {
 
 async function audited(button: HTMLButtonElement, said: HTMLElement): Promise<void> {
   const runs = [...document.querySelectorAll<HTMLInputElement>("input[name=run]:checked")].map((one) => one.value);
-  if (!runs.length) { said.textContent = "Tick the runs that are to be judged together."; return; }
+  if (!runs.length) { said.textContent = "Tick the runs to audit first."; return; }
   button.disabled = true;
-  const told = await posted<{ id: string; links?: { page?: string; self?: string } }>("/v1/audits", { items: runs.map((run) => ({ custom_id: run, run })) });
-  button.disabled = false;
-  if (typeof told === "string") { said.textContent = told; return; }
-  location.assign(told.links?.page ?? told.links?.self ?? `/v1/audits/${encodeURIComponent(told.id)}`);
+  try {
+    const audit = await request<{ id: string }>("/v1/audits", "POST", { items: runs.map((run) => ({ custom_id: run, run })) });
+    location.assign(`/audits/${encodeURIComponent(audit.id)}`);
+  } catch (failed) {
+    said.textContent = words(failed as Problem);
+    button.disabled = false;
+  }
 }

@@ -96,9 +96,15 @@ function ofElement(element: Element): Selection {
 
 const same = (a: Selection, b: Selection): boolean => KEYS.every((key) => a[key] === b[key]);
 
+/** All that the first one selects, the second one selects too. */
+const isPart = (a: Selection, b: Selection): boolean => KEYS.every((key) => a[key] === undefined || a[key] === b[key]);
+
 export function start(): void {
   document.addEventListener("click", (event) => {
     const target = event.target as Element;
+    const line = /^#L(\d+)$/.exec(target.closest("a")?.getAttribute("href") ?? "")?.[1];
+    const about = line === undefined ? null : target.closest(`[data-line="${line}"]`);
+    if (about) select(ofElement(about), false); // the link goes to the line; its tensor and call are chosen with it
     if (target.closest("a, button, input, select, summary, label") || String(getSelection() ?? "")) return;
     const element = target.closest("[data-line], [data-t], [data-call]");
     if (!element) return;
@@ -107,10 +113,11 @@ export function start(): void {
   });
   addEventListener("hashchange", () => {
     const found = ofHash();
-    if (found) select(found, false);
+    if (found && !isPart(found, ofAddress())) select(found, false);
   });
   addEventListener("popstate", () => {
-    const found = ofHash() ?? ofAddress();
+    const [hash, address] = [ofHash(), ofAddress()];
+    const found = hash && !isPart(hash, address) ? hash : address;
     if (!same(found, now)) apply(found);
   });
   const first = ofAddress();

@@ -10,7 +10,7 @@ export function startTools(): void {
   said.setAttribute("role", "status");
   const copy = button("Copy link", () => void copied(said));
   const help = dialog();
-  place.append(copy, button("Keys", () => help.showModal()), said, help);
+  place.append(copy, button("Shortcuts", () => help.showModal()), said, help);
   addEventListener("keydown", (event) => {
     const typing = (event.target as Element).closest("input, textarea, select, [contenteditable]");
     if (typing || event.ctrlKey || event.altKey || event.metaKey || help.open) return;
@@ -43,13 +43,13 @@ function walk(way: number): void {
   if (!cards.length) return;
   const at = cards.findIndex((card) => card.classList.contains("chosen"));
   const next = cards[at < 0 ? (way > 0 ? 0 : cards.length - 1) : Math.max(0, Math.min(cards.length - 1, at + way))]!;
-  select({ ...(next.dataset.line ? { line: next.dataset.line } : {}), ...(next.dataset.withT ? { t: next.dataset.withT } : {}), ...(selection().call ? { call: selection().call! } : {}) });
+  select({ ...(next.dataset.line ? { line: next.dataset.line } : {}), ...(next.dataset.withT ? { t: next.dataset.withT } : {}), ...(next.dataset.withCall ? { call: next.dataset.withCall } : selection().call ? { call: selection().call! } : {}) });
   next.querySelector<HTMLElement>("a")?.focus();
 }
 
 function dialog(): HTMLDialogElement {
   const made = document.createElement("dialog");
-  made.setAttribute("aria-label", "Keys");
+  made.setAttribute("aria-label", "Keyboard shortcuts");
   const list = document.createElement("dl");
   list.className = "keys";
   for (const [key, what] of KEYS) {

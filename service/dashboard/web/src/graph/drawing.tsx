@@ -1,19 +1,22 @@
 // Boxes and edges as one <svg>; the box in focus is reached by Tab once, then by arrows.
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { onSelection, select, selection } from "../selection";
+import { onSelection, parameter, select, selection, setParameters } from "../selection";
 import { counted, cut, number } from "../words";
 import { layout, type Place } from "./layout";
+import { Minimap } from "./minimap";
 import { type Box, type Edge, isClosed, rangeOf, type View } from "./wire";
 
 const HEIGHT = 42;
 const TALL = 60; // a closed box tells its gradients and parameters besides
-const ZOOMS = [0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6];
+const LEAST = 0.05;
+const ZOOMS = [0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6];
 
 /** Of a chain of module calls, `model#0.h.3#0.h.3.mlp#0`, the innermost: the title has all of it. */
 const nameOf = (box: Box): string => (box.kind === "call" || box.kind === "fold" ? box.label.split(/#[\d*]+\.?/).filter(Boolean).pop() ?? box.label : box.label);
 const labelOf = (box: Box): string => cut(nameOf(box), 28) + (box.times > 1 ? ` \u00d7${box.times}` : "");
 const DETAIL = 42;
+const LONGEST = 400; // characters of what is spoken and of a title
 const isBroken = (box: Box): boolean => (box.gradient?.nonfinite ?? 0) > 0;
 const widthOf = (box: Box): number => (isBroken(box) ? 22 : 0) + Math.max(96, Math.min(300, Math.max(30 + 8.3 * labelOf(box).length, 28 + 6.3 * cut(box.detail, DETAIL).length, 28 + 6.3 * badgesOf(box).length + (box.parameters.length ? 16 : 0))));
 const heightOf = (box: Box): number => (isClosed(box) && badgesOf(box) ? TALL : HEIGHT);
@@ -29,17 +32,22 @@ const count = (box: Box, level: string): number => box.findings[level] ?? 0;
 export function spoken(box: Box): string {
   const levels = ["error", "warning", "note"].filter((level) => count(box, level)).map((level) => `${count(box, level)} ${level}`);
   const range = rangeOf(box, number);
-  return [`${box.label}${box.times > 1 ? `, ${box.times} times` : ""}`, box.detail, range && `gradient ${range}`, ...levels].filter(Boolean).join(", ");
+  return [`${cut(box.label, LONGEST)}${box.times > 1 ? `, ${box.times} times` : ""}`, cut(box.detail, LONGEST), range && `gradient ${range}`, ...levels].filter(Boolean).join(", ");
 }
 
-interface Given { view: View; found: Set<string> | null; svg: RefObject<SVGSVGElement | null>; open: (box: Box) => void; canOpen: (box: Box) => boolean; picked: (id: string) => void }
+/** The zoom of a link that somebody copied; null: as it fits. */
+const zoomOf = (): number | null => { const zoom = Number(parameter("zoom")); return zoom >= LEAST && zoom <= ZOOMS[ZOOMS.length - 1]! ? zoom : null; };
 
-export function Drawing({ view, found, svg, open, canOpen, picked }: Given) {
+interface Given { view: View; found: Set<string> | null; svg: RefObject<SVGSVGElement | null>; open: (box: Box) => void; canOpen: (box: Box) => boolean; chosenBox: string | null; picked: (id: string) => void }
+
+export function Drawing({ view, found, svg, open, canOpen, chosenBox, picked }: Given) {
   const laid = useMemo(() => layout(view.boxes.map((box) => ({ id: box.id, width: widthOf(box), height: heightOf(box) })), view.edges), [view]);
-  const [focus, setFocus] = useState<string | null>(null);
-  const [zoom, setZoom] = useState<number | null>(null);
+  const [focus, setFocus] = useState<string | null>(chosenBox);
+  const [zoom, setZoom] = useState<number | null>(zoomOf);
   const [, turn] = useState(0);
-  useZoomKeys((way) => setZoom((before) => (way === 0 ? 1 : way > 0 ? ZOOMS.find((one) => one > (before ?? 1) + 0.01) ?? before : ZOOMS.filter((one) => one < (before ?? 1) - 0.01).pop() ?? before)));
+  const zoomTo = (to: number) => { setZoom(to); setParameters({ zoom: String(Number(to.toFixed(3))) }); };
+  const zoomBy = (way: 1 | -1) => zoomTo((way > 0 ? ZOOMS.find((one) => one > scale + 0.01) : ZOOMS.filter((one) => one < scale - 0.01).pop()) ?? scale);
+  useZoomKeys((way) => (way === 0 ? zoomTo(1) : zoomBy(way)));
   const outer = useRef<HTMLDivElement>(null);
   useEffect(() => onSelection(() => turn((before) => before + 1)), []);
   const width = laid.width + 24;
@@ -50,11 +58,15 @@ export function Drawing({ view, found, svg, open, canOpen, picked }: Given) {
     setZoom((before) => before ?? (whole < 0.6 ? 0.7 : whole)); // what cannot be read when whole is scrolled
   }, [width]);
   const scale = zoom ?? 1;
-  useLayoutEffect(() => { // the loss is on top, in the middle
-    const pane = outer.current;
-    if (pane) pane.scrollLeft = (pane.scrollWidth - pane.clientWidth) / 2;
-  }, [laid, zoom]);
   const byId = useMemo(() => new Map(view.boxes.map((box) => [box.id, box])), [view]);
+  useLayoutEffect(() => { // the chosen box is in the middle, else the loss, which is on top
+    const pane = outer.current;
+    if (!pane) return;
+    const place = chosenBox === null ? undefined : laid.places.get(chosenBox);
+    if (!place) { pane.scrollLeft = (pane.scrollWidth - pane.clientWidth) / 2; return; }
+    const box = byId.get(chosenBox!)!;
+    pane.scrollTo({ left: (place.x + 12 + widthOf(box) / 2) * scale - pane.clientWidth / 2, top: (place.y + 12 + heightOf(box) / 2) * scale - pane.clientHeight / 2 });
+  }, [laid, zoom]);
   const now = selection();
   const move = (from: string, dx: number, dy: number) => {
     const next = nearest(laid.places, byId, from, dx, dy);
@@ -80,10 +92,12 @@ export function Drawing({ view, found, svg, open, canOpen, picked }: Given) {
   return (
     <>
       <div class="zooms">
-        <button type="button" aria-label="Smaller" onClick={() => setZoom(ZOOMS.filter((one) => one < scale - 0.01).pop() ?? scale)}>&minus;</button>
-        <button type="button" aria-label="Larger" onClick={() => setZoom(ZOOMS.find((one) => one > scale + 0.01) ?? scale)}>+</button>
-        <button type="button" onClick={() => setZoom(Math.max(0.2, Math.min(1, ((outer.current?.clientWidth ?? 800) - 8) / width)))}>Fit</button>
+        <button type="button" aria-label="Smaller" onClick={() => zoomBy(-1)}>&minus;</button>
+        <button type="button" aria-label="Larger" onClick={() => zoomBy(1)}>+</button>
+        <button type="button" onClick={() => zoomTo(fitting(outer.current!, width, height))}>Fit</button>
       </div>
+      <div class="graph-frame">
+      <Minimap laid={laid} sizes={(id) => [widthOf(byId.get(id)!), heightOf(byId.get(id)!)]} scale={scale} pane={outer} />
       <div class="graph-view" ref={outer}>
         <svg ref={svg} class="graph-drawn" role="group" aria-label="Graph of the backward call" width={width * scale} height={height * scale} viewBox={`-12 -12 ${width} ${height}`}>
           <g>{view.edges.map((edge) => <Link key={`${edge.start} ${edge.end}`} edge={edge} places={laid.places} byId={byId} />)}</g>
@@ -94,8 +108,15 @@ export function Drawing({ view, found, svg, open, canOpen, picked }: Given) {
           ))}
         </svg>
       </div>
+      </div>
     </>
   );
+}
+
+/** The zoom at which all of a drawing is seen, in both directions; it is never enlarged. */
+function fitting(pane: HTMLElement, width: number, height: number): number {
+  const tallest = parseFloat(getComputedStyle(pane).maxHeight) || pane.clientHeight;
+  return Math.max(LEAST, Math.min(1, (pane.clientWidth - 8) / width, (tallest - 8) / height));
 }
 
 /** `+`, `-` and `0`, where the focus lies in the graph. */
@@ -133,7 +154,7 @@ function Node({ box, place, tab, dim, chosen, canOpen, choose, open, pressed }: 
     <g class={`box ${box.kind} state-${box.state}${dim ? " dim" : ""}${chosen ? " picked" : ""}${box.is_root ? " root" : ""}${bad ? " broken" : ""}`} data-box={box.id}
       transform={`translate(${place.x} ${place.y})`} role="button" tabIndex={tab ? 0 : -1} aria-pressed={chosen}
       aria-label={spoken(box) + (canOpen ? ", Enter opens it" : "")} onClick={choose} onDblClick={canOpen ? open : undefined} onKeyDown={pressed}>
-      <title>{box.title}</title>
+      <title>{cut(box.title, LONGEST)}</title>
       {box.times > 1 && <rect class="stack" x="5" y="5" width={width} height={height} rx="6" />}
       <rect class="frame" width={width} height={height} rx={box.kind.startsWith("leaf") ? 20 : box.kind === "node" || box.kind === "non-leaf" ? 2 : 6} />
       {saved > 1 && <rect class="part-freed" x="4" y="5" width="5" height={height - 10} />}

@@ -1,4 +1,4 @@
-// The drawing as a file of its own: the colours that the page has now are written into it.
+// Export the drawing as a separate file that contains the page's current colours.
 
 const PROPERTIES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity"];
 

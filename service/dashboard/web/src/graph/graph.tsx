@@ -37,9 +37,12 @@ export function GraphPane({ base, calls, first }: { base: string; calls: number;
   const [call, setCall] = useState(start < calls ? start : first);
   const [{ open, depth, focus }, setPart] = useState({ open: openOf(), depth: depthOf(), focus: focusOf() });
   const [asked, setAsked] = useState(call);
-  const [query, setQuery] = useState("");
-  const [most, setMost] = useState(FIRST_BOXES);
-  const [picked, setPicked] = useState<string | null>(null);
+  const [query, setQueryNow] = useState(parameter("find") ?? "");
+  const [most, setMostNow] = useState(parameter("boxes") === String(MOST_BOXES) ? MOST_BOXES : FIRST_BOXES);
+  const [picked, setPickedNow] = useState<string | null>(parameter("n"));
+  const setQuery = (text: string) => { setQueryNow(text); setParameters({ find: text.slice(0, 100) || null }); };
+  const setMost = (boxes: number) => { setMostNow(boxes); setParameters({ boxes: String(boxes) }); };
+  const setPicked = (id: string | null) => { setPickedNow(id); setParameters({ n: id }); };
   useEffect(() => { // a slider on its way asks for nothing
     const timer = setTimeout(() => setAsked(call), 120);
     return () => clearTimeout(timer);
@@ -89,7 +92,7 @@ export function GraphPane({ base, calls, first }: { base: string; calls: number;
       {problem ? <Failed problem={problem} again={open.length || focus ? () => { whole(); again(); } : again} />
         : !value ? <Waiting>Asking for the graph of backward call {asked + 1}.</Waiting>
         : !value.boxes.length ? <Waiting>Backward call {asked + 1} was counted, and its graph not walked: that step was not sampled.</Waiting>
-        : <Drawing view={value} found={query ? found : null} svg={svg} open={openBox} canOpen={canOpen} picked={setPicked} />}
+        : <Drawing view={value} found={query ? found : null} svg={svg} open={openBox} canOpen={canOpen} chosenBox={picked} picked={setPicked} />}
       {box && <Chosen box={box} base={base} open={canOpen(box) ? () => openBox(box) : null} focus={canFocus(box) ? () => focusOn(box) : null} />}
       {value && value.boxes.length > 0 && <p class="said-below">{told(value)}</p>}
     </>
