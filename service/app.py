@@ -7,22 +7,39 @@ from typing import TYPE_CHECKING, Any, Final
 from flask import Flask
 from werkzeug.routing import IntegerConverter
 
-from service.api.access import keys, projects
-from service.api.admin import health, metrics, operation
-from service.api.audits import audit_events, audit_findings, audit_trend, audit_views, audits, policies
+from service.api.access import keys, project_trends, projects
+from service.api.admin import api_index, health, metrics, operation
+from service.api.audits import (
+    audit_changes,
+    audit_events,
+    audit_findings,
+    audit_matrix,
+    audit_trend,
+    audit_views,
+    audits,
+    policies,
+)
 from service.api.findings import checks, findings, groups, rules, trials
 from service.api.records import gradient_checks, graph, history, nodes, parts, record, record_file, rows, source
 from service.api.runs import comparison, ranks, recorders, run_events, runs, snippets, submission
 from service.api.webhooks import deliveries, webhooks
-from service.auth import guard, login
+from service.auth import browser_session, guard, key_form, login
+from service.auth.key_uses import KeyUses
 from service.context import EXTENSION, Context
-from service.dashboard import audits_page
+from service.dashboard import compare_page
+from service.dashboard.admin import audit_log_page, keys_page, overview_page, projects_page, tenants_page
+from service.dashboard.audits import audits_page
+from service.dashboard.inbox import inbox_page
+from service.dashboard.play import play_page
+from service.dashboard.reference import reference_page
+from service.dashboard.trends import trends_page
 from service.limits.rates import Rates
 from service.limits.request_bodies import Senders
 from service.limits.seats import Seats, Waiters
 from service.openapi import document
 from service.problems import errors
 from service.process.event_streams import Streams
+from service.process.recent_curves import RecentCurves
 from service.telemetry.metrics import Metrics
 from service.telemetry.metrics import register as count_requests
 from service.telemetry.request_log import register as log_requests
@@ -57,7 +74,7 @@ class _Digits(IntegerConverter):
 
 
 def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tuple) -> Flask:
-    """The application. It connects when first asked, and never migrates.
+    """Create the application. It connects to the database at the first request, and never migrates.
 
     Args:
         settings: Of the web process.
@@ -93,6 +110,8 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
         rates=Rates(settings.rates),
         room=Room(most_bytes=settings.store.max_database_bytes),
         backlog=Backlog(settings.most_queued),
+        key_uses=KeyUses(database),
+        curves=RecentCurves(),
         spans=Spans(settings.store.spans_url, "backprobe-api"),
         broker=BrokerWatch(settings.store),
         unstarted=unstarted,
@@ -101,6 +120,7 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     log_requests(app)
     errors.register(app)
     guard.register(app, settings)
+    browser_session.register(app, settings)
     login.register(app, settings)
     document.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source, gradient_checks)
@@ -113,12 +133,18 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
         audits,
         audit_trend,
         audit_views,
+        audit_matrix,
+        audit_changes,
         audit_events,
         audit_findings,
         policies,
     )
-    outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
+    outward = (webhooks, deliveries, keys, projects, project_trends, operation, api_index, health, metrics)
     for part in (submission, snippets, runs, recorders, run_events, comparison, ranks, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
-    app.register_blueprint(audits_page.blueprint)  # that of all pages, which the audits' are among
+    app.register_blueprint(key_form.blueprint)
+    admin = (overview_page, keys_page, projects_page, tenants_page, audit_log_page)
+    pages = (audits_page, compare_page, inbox_page, play_page, reference_page, trends_page, *admin)
+    for blueprint in {module.blueprint for module in pages}:  # all of them share one
+        app.register_blueprint(blueprint)
     return app

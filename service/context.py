@@ -10,10 +10,12 @@ from flask import current_app
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from service.auth.key_uses import KeyUses
     from service.limits.rates import Rates
     from service.limits.request_bodies import Senders
     from service.limits.seats import Seats, Waiters
     from service.process.event_streams import Streams
+    from service.process.recent_curves import RecentCurves
     from service.settings import Settings
     from service.telemetry.metrics import Metrics
     from service.wake_up import Wakeups
@@ -54,6 +56,8 @@ class Context:
     rates: Rates
     room: Room
     backlog: Backlog
+    key_uses: KeyUses
+    curves: RecentCurves
     spans: Spans
     broker: BrokerWatch
     unstarted: Callable[[], Sequence[str]]
@@ -65,11 +69,12 @@ class Context:
         self.broker.close()
         self.hub.close()
         self.streams.close()
+        self.key_uses.close()
         self.database.close()
         self.spans.close()
 
 
 def context() -> Context:
-    """The context of the application that answers this request."""
+    """Return the context of the application that answers this request."""
     found: Context = current_app.extensions[EXTENSION]
     return found

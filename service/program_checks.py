@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from backprobe.rules.analysis.parse_bounds import MOST_WORDS, count_words
 from service.problems.errors import Place, Problem
-from service.process.syntax_checker import CHECKER
+from service.process.syntax_checker import CHECKERS, SyntaxChecker
 from service.web.printable_text import is_printable
-from store.runs.snippets import started
+from store.runs.snippets import find_entry_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Snippet:
 
     Attributes:
         named: Whoever sent it named its file.
-        pointers: Where each file's text stands in the request.
+        pointers: JSON pointers to each file's text in the request.
     """
 
     files: Mapping[str, str]
@@ -57,8 +57,11 @@ class Snippet:
     pointers: Mapping[str, str]
     named: bool = True
 
-    def check(self) -> None:
+    def check(self, tenant_id: int) -> None:
         """Refuse what could not run.
+
+        Args:
+            tenant_id: Whose program it is: a tenant has one program compiled at a time.
 
         Raises:
             Problem: `too-large`, `invalid-request` (an empty entry, paths that exclude each other), or
@@ -70,11 +73,15 @@ class Snippet:
                 detail = f"{path} has {len(text):,} characters; {MOST_CHARACTERS:,} is the most."
                 place = Place(pointer=self.pointers[path], code="too-large", detail=detail)
                 raise Problem("too-large", detail, places=(place,))
-        first = started(self.files, self.entry) or self.entry
+        first = find_entry_file(self.files, self.entry) or self.entry
         if not self.files[first].strip("\ufeff \t\r\n\f"):
             detail = f"{first} is empty: there is nothing to run."
             place = Place(pointer=self.pointers[first], code="empty-source", detail=detail)
             raise Problem("invalid-request", detail, places=(place,))
+        with CHECKERS.lend(tenant_id) as checker:
+            self._check_files(checker, first)
+
+    def _check_files(self, checker: SyntaxChecker, first: str) -> None:
         left = MOST_WORDS
         for path, text in self.files.items():
             if not path.endswith(".py") and path != first and "\0" not in text:
@@ -83,7 +90,7 @@ class Snippet:
             if counted > left and "\0" not in text:
                 continue  # the run itself will say what Python thinks of it
             left -= min(counted, left)
-            self._check_syntax(path, text)
+            self._check_syntax(checker, path, text)
 
     def check_room(self, disk_bytes: int) -> None:
         """Refuse files that do not fit into the private folder of a run; 0: it has none, and they are in memory only.
@@ -105,7 +112,7 @@ class Snippet:
         folders: set[str] = set()
         alike: dict[str, str] = {}
         for path in self.files:
-            folders.update(str(one) for one in PurePosixPath(path).parents)
+            folders.update(str(parent) for parent in PurePosixPath(path).parents)
             other = alike.setdefault(unicodedata.normalize("NFC", path), path)
             if other != path:
                 self._refuse_place(path, f"{path} and another path look alike: they differ in their Unicode form only.")
@@ -118,8 +125,8 @@ class Snippet:
         pointer = self.pointers[path].removesuffix("/text")
         raise Problem("invalid-request", detail, places=(Place(pointer=pointer, code="bad-path", detail=detail),))
 
-    def _check_syntax(self, path: str, text: str) -> None:
-        fault = CHECKER.find_fault(path, text.removeprefix("\ufeff"))
+    def _check_syntax(self, checker: SyntaxChecker, path: str, text: str) -> None:
+        fault = checker.find_fault(path, text.removeprefix("\ufeff"))
         if fault is None:
             return
         where = f"{path}, line {fault.line}" if fault.line else path
@@ -128,10 +135,10 @@ class Snippet:
 
 
 def file_name(called: str, source: str) -> str:
-    """A path for a program that somebody calls by a name of his own, the name itself where it can be one.
+    """Return a path for a program that the client named: the name itself if it is a valid path.
 
-    Characters that no path has, and a name of a module that the program imports, are told from others like them by a
-    digest of the name.
+    A name with characters that no path has, or of a module that the program imports, gets a digest of the name as
+    suffix, so that the path differs from those of similar names.
     """
     path = called if called.endswith(".py") else f"{called}.py"
     if path_fault(path) is None and not _imports(source, path):
@@ -142,7 +149,7 @@ def file_name(called: str, source: str) -> str:
 
 
 def _imports(source: str, path: str) -> bool:
-    """A file of this name would be imported by the program in the place of the module that it means."""
+    """Return whether the program would import a file of this name in the place of the module that it means."""
     module = PurePosixPath(path).stem
     return re.search(rf"^[ \t]*(?:import|from)[ \t].*\b{re.escape(module)}\b", source, re.MULTILINE) is not None
 

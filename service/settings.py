@@ -1,4 +1,4 @@
-"""What the web process is told: the environment, read once into a frozen value."""
+"""Settings of the web process: the environment, read once into a frozen value."""
 
 from __future__ import annotations
 
@@ -105,8 +105,9 @@ class Settings:
         repr=False,
         metadata=describe_variable(
             "BACKPROBE_API_KEY",
-            "the operator's key. Set: every request needs this key or a stored one, as a Bearer token or as the "
-            "password of a browser. Unset: the service listens on loopback only and asks for no key",
+            "the operator's key. Set: every request needs this key or a stored one, as a Bearer token; people paste "
+            "it at `/sign-in`. Beyond loopback it needs 32 characters. Unset: the service listens on loopback only and "
+            "asks for no key",
         ),
     )
     threads: int = THREADS
@@ -150,6 +151,11 @@ class Settings:
             f"{LEASES[0]} to {LEASES[1]}: after so many seconds of silence the run of a recorder ends as lost",
         ),
     )
+
+    @property
+    def is_open(self) -> bool:
+        """No key and no login is demanded: the service listens on loopback only."""
+        return self.api_key is None and self.oidc is None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> Settings:
@@ -207,22 +213,22 @@ def _lease(text: str) -> float:
 
 
 def _origins(text: str) -> tuple[str, ...]:
-    """The origins in a list with commas.
+    """Parse a list of origins with commas.
 
     Raises:
         ValueError: one is none; `*` is none: every page in the browser of whoever can reach the server could ask.
     """
     found = tuple(part.strip() for part in text.split(",") if part.strip())
-    for one in found:
-        if _ORIGIN.fullmatch(one) is None:
+    for origin in found:
+        if _ORIGIN.fullmatch(origin) is None:
             raise ValueError(
-                f"BACKPROBE_CORS_ORIGINS has {one!r}; an origin is like https://ide.example or http://[::1]:80"
+                f"BACKPROBE_CORS_ORIGINS has {origin!r}; an origin is like https://ide.example or http://[::1]:80"
             )
     return found
 
 
 def children_environment(store: StoreSettings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What `serve` gives its children: its own environment, the same home and URLs, without keys: they need none."""
+    """Return the environment of the children of `serve`: its own, with the same home and URLs, but without keys."""
     secrets = {"BACKPROBE_API_KEY", "BACKPROBE_OIDC_CLIENT_SECRET"}
     kept = {name: value for name, value in environ.items() if name not in secrets}
     return {

@@ -1,6 +1,6 @@
 """Wake a worker after a run has been stored. The run table is the queue; this message only says "look".
 
-A thread of its own publishes: a broker that is away must not hold a request whose run is already safe.
+A separate thread publishes: an unavailable broker must not delay a request whose run is already stored.
 """
 
 from __future__ import annotations

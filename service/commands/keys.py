@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import getpass
 import sys
 from contextlib import closing, contextmanager
@@ -39,16 +40,16 @@ def key(subparsers: Any) -> None:
     listed.add_argument("--tenant", default=_DEFAULT, metavar="NAME")
     listed.set_defaults(run=_list)
     used = under.add_parser("deprecated", help="which keys, of all tenants, still use operations that will go")
-    used.set_defaults(run=_deprecated)
-    revoke = under.add_parser("revoke", help="take a key back; it opens nothing any more")
+    used.set_defaults(run=_list_deprecated_uses)
+    revoke = under.add_parser("revoke", help="revoke a key: it no longer gives access")
     revoke.add_argument("id", metavar="KEY", help="its id, `key_...`")
     revoke.add_argument("--tenant", default=_DEFAULT, metavar="NAME")
     revoke.set_defaults(run=_revoke)
 
 
 @contextmanager
-def opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
-    """The database of a home or of the environment, and the server's settings.
+def open_database(home: Path | None) -> Generator[tuple[Database, Settings]]:
+    """Open the database of a home or of the environment, and load the server's settings.
 
     Raises:
         SystemExit: the environment is wrong, the database does not answer, or its schema is not this version's.
@@ -64,16 +65,18 @@ def opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
     except Exception as error:
         if (why := refusal(error)) is None:
             raise
-        raise SystemExit(refused(why)) from None
+        raise SystemExit(print_error(why)) from None
 
 
 def _check_schema(*, at_head: bool) -> None:
     if not at_head:
-        raise SystemExit(refused("the database is not at this version's schema; `backprobe migrate` brings it there"))
+        raise SystemExit(
+            print_error("the database is not at this version's schema; `backprobe migrate` brings it there")
+        )
 
 
 def _settings(home: Path | None) -> Settings:
-    """The server's settings.
+    """Read the server's settings.
 
     Raises:
         SystemExit: a variable of the environment is wrong, or the home cannot be read.
@@ -83,20 +86,18 @@ def _settings(home: Path | None) -> Settings:
     try:
         return Settings.from_environment(home=home)
     except ValueError as error:
-        raise SystemExit(refused(str(error))) from None
+        raise SystemExit(print_error(str(error))) from None
     except OSError as error:
-        raise SystemExit(refused(f"the home cannot be used: {error.strerror}: {error.filename}")) from None
+        raise SystemExit(print_error(f"the home cannot be used: {error.strerror}: {error.filename}")) from None
 
 
-def refused(text: str) -> int:
-    """Say on stderr what cannot be done; the exit code."""
+def print_error(text: str) -> int:
+    """Print an error to stderr and return the exit code."""
     print(f"backprobe: {text}", file=sys.stderr)
     return 2
 
 
 def _expiry(text: str | None) -> str | None:
-    import datetime
-
     from service.web.reply import iso
 
     if text is None:
@@ -109,21 +110,24 @@ def _expiry(text: str | None) -> str | None:
 
 def _create(arguments: argparse.Namespace) -> int:
     from service.auth.caller import SCOPES, digest_of, new_key
+    from service.web.reply import iso
     from store.access import audit_log, keys, tenants
 
     scopes = tuple(dict.fromkeys(arguments.scope or ("read", "runs:write")))
     if wrong := [scope for scope in scopes if scope not in SCOPES]:
-        return refused(f"there is no scope {wrong[0]!r}; there are {', '.join(SCOPES)}")
+        return print_error(f"there is no scope {wrong[0]!r}; there are {', '.join(SCOPES)}")
     try:
         expires = _expiry(arguments.expires)
     except (ValueError, OverflowError):
-        return refused(
+        return print_error(
             f"--expires takes ISO 8601 with its offset, like 2027-01-31T12:00:00Z, not {arguments.expires!r}"
         )
+    if expires is not None and expires <= iso(datetime.datetime.now(datetime.UTC)):
+        return print_error(f"--expires is {expires}, which is in the past: choose a later time")
     secret, prefix = new_key()
     actor = f"user:{getpass.getuser()}"
-    with opened(arguments.home) as (database, settings), database.begin() as transaction:
-        tenant = tenants.named(transaction, arguments.tenant) or tenants.create(transaction, arguments.tenant)
+    with open_database(arguments.home) as (database, settings), database.begin() as transaction:
+        tenant = tenants.find_tenant(transaction, arguments.tenant) or tenants.create(transaction, arguments.tenant)
         digest = digest_of(secret, settings.secret)
         new = keys.NewKey(
             name=arguments.name, prefix=prefix, digest=digest, scopes=scopes, created_by=actor, expires_at=expires
@@ -142,38 +146,41 @@ def _list(arguments: argparse.Namespace) -> int:
     from backprobe.show.plain_text import plain
     from store.access import keys, tenants
 
-    with opened(arguments.home) as (database, _settings), database.read() as transaction:
-        tenant = tenants.named(transaction, arguments.tenant)
+    with open_database(arguments.home) as (database, _settings), database.read() as transaction:
+        tenant = tenants.find_tenant(transaction, arguments.tenant)
         if tenant is None:
-            return refused(f"there is no tenant {arguments.tenant!r}")
+            return print_error(f"there is no tenant {arguments.tenant!r}")
         page = keys.page(transaction, tenant_id=tenant, limit=1000)
-    for one in page.items:
-        state = "taken back" if one.revoked_at else f"until {one.expires_at}" if one.expires_at else "no end"
-        print(f"{one.id}  bp_{one.prefix}  {state}  {','.join(one.scopes)}  {plain(one.name)}")
+    for key_row in page.items:
+        state = (
+            "taken back" if key_row.revoked_at else f"until {key_row.expires_at}" if key_row.expires_at else "no end"
+        )
+        used = f"used {key_row.last_used_at}" if key_row.last_used_at else "never used"
+        print(f"{key_row.id}  bp_{key_row.prefix}  {state}  {used}  {','.join(key_row.scopes)}  {plain(key_row.name)}")
     return 0
 
 
-def _deprecated(arguments: argparse.Namespace) -> int:
+def _list_deprecated_uses(arguments: argparse.Namespace) -> int:
     from backprobe.show.plain_text import plain
     from store.access import deprecated_uses as deprecated
 
-    with opened(arguments.home) as (database, _settings), database.read() as transaction:
+    with open_database(arguments.home) as (database, _settings), database.read() as transaction:
         found = deprecated.uses(transaction)
-    for one in found:
-        print(f"{plain(one.tenant)}  {one.actor}  {one.operation}  {one.times:,} times, last {one.last_at}")
+    for use in found:
+        print(f"{plain(use.tenant)}  {use.actor}  {use.operation}  {use.times:,} times, last {use.last_at}")
     return 0
 
 
 def _revoke(arguments: argparse.Namespace) -> int:
     from store.access import audit_log, keys, tenants
 
-    with opened(arguments.home) as (database, _settings), database.begin() as transaction:
-        tenant = tenants.named(transaction, arguments.tenant)
+    with open_database(arguments.home) as (database, _settings), database.begin() as transaction:
+        tenant = tenants.find_tenant(transaction, arguments.tenant)
         if tenant is None or not keys.revoke(transaction, arguments.id, tenant_id=tenant):
-            return refused(f"tenant {arguments.tenant!r} has no key {arguments.id!r} that opens anything")
+            return print_error(f"tenant {arguments.tenant!r} has no key {arguments.id!r} that opens anything")
         entry = audit_log.Entry(
             actor=f"user:{getpass.getuser()}", action="key.revoke", object=arguments.id, request_id="-"
         )
         audit_log.append(transaction, entry, tenant_id=tenant)
-    print(f"{arguments.id} opens nothing any more")
+    print(f"{arguments.id} is revoked: it no longer gives access")
     return 0

@@ -36,7 +36,11 @@ def serve(subparsers: Any) -> None:
     _home(parser)
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="worker processes (default: %(default)s)")
     parser.add_argument("--no-worker", action="store_true", help="start no worker; runs wait until one comes")
-    parser.add_argument("--demo", action="store_true", help="submit the tutorial snippet and print what came out")
+    parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="if there is no run yet, submit two example programs and print what came out",
+    )
     parser.add_argument(
         "--trust-code",
         action="store_true",
@@ -52,10 +56,10 @@ serve_text = (
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    from service.server.serve import Wanted, run
+    from service.server.serve import ServeOptions, run
 
     return run(
-        Wanted(
+        ServeOptions(
             host=arguments.host,
             port=arguments.port,
             workers=0 if arguments.no_worker else max(0, arguments.workers),

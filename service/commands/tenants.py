@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from service.commands.keys import opened, refused
+from service.commands.keys import open_database, print_error
+from service.schemas.quota_words import QUOTA_WORDS
 
 if TYPE_CHECKING:
     import argparse
-
-_QUOTAS: Final = {
-    "max_queued": "runs that may wait; more are refused",
-    "max_running": "runs that should run at once",
-    "weight": "share of the workers where all wait: twice the weight, twice the runs",
-    "max_record_bytes": "bytes stored, of records and all else; beyond them nothing more is stored",
-    "keep_days": "days that a record is kept after its run",
-    "max_gpu_seconds": "seconds of the queue gpu in a month (UTC); beyond them submits to it are refused",
-}
 
 
 def tenant(subparsers: Any) -> None:
@@ -34,7 +26,7 @@ def tenant(subparsers: Any) -> None:
     under.add_parser("slots", help="the tenants that hold worker slots now, most first").set_defaults(run=_slots)
     changed = under.add_parser("set", help="change quotas; those that are not named stay")
     changed.add_argument("name", metavar="NAME", help="of the tenant; the first one is `default`")
-    for name, text in _QUOTAS.items():
+    for name, text in QUOTA_WORDS.items():
         changed.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=text)
     changed.set_defaults(run=_set)
 
@@ -43,10 +35,10 @@ def _list(arguments: argparse.Namespace) -> int:
     from backprobe.show.plain_text import plain
     from store.access import tenants
 
-    with opened(arguments.home) as (database, _), database.read() as transaction:
-        for one in tenants.every(transaction):
-            told = "  ".join(f"{name} {value}" for name, value in one.quotas.items())
-            print(f"{one.id}  {plain(one.name)}  {told}")
+    with open_database(arguments.home) as (database, _), database.read() as transaction:
+        for tenant in tenants.every(transaction):
+            told = "  ".join(f"{name} {value}" for name, value in tenant.quotas.items())
+            print(f"{tenant.id}  {plain(tenant.name)}  {told}")
     return 0
 
 
@@ -55,7 +47,7 @@ def _slots(arguments: argparse.Namespace) -> int:
     from store.admin import workers
     from store.admin.tenant_slots import slots_by_tenant
 
-    with opened(arguments.home) as (database, _), database.read() as transaction:
+    with open_database(arguments.home) as (database, _), database.read() as transaction:
         live = workers.live(transaction)
         held = slots_by_tenant(transaction)
     for found in held:
@@ -69,19 +61,19 @@ def _slots(arguments: argparse.Namespace) -> int:
 def _set(arguments: argparse.Namespace) -> int:
     from store.access import audit_log, tenants
 
-    quotas = {name: value for name in _QUOTAS if (value := getattr(arguments, name)) is not None}
+    quotas = {name: value for name in QUOTA_WORDS if (value := getattr(arguments, name)) is not None}
     if not quotas:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in _QUOTAS)
-        return refused(f"nothing to change: name one of {options}")
-    with opened(arguments.home) as (database, _), database.begin() as transaction:
-        number = tenants.named(transaction, arguments.name)
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in QUOTA_WORDS)
+        return print_error(f"nothing to change: name one of {options}")
+    with open_database(arguments.home) as (database, _), database.begin() as transaction:
+        number = tenants.find_tenant(transaction, arguments.name)
         if number is None:
-            return refused(f"there is no tenant {arguments.name!r}; `backprobe tenant list` has them")
+            return print_error(f"there is no tenant {arguments.name!r}; `backprobe tenant list` has them")
         try:
             tenants.change(transaction, number, quotas)
         except ValueError as error:
-            return refused(str(error))
-        found = next(one for one in tenants.every(transaction) if one.number == number)
+            return print_error(str(error))
+        found = next(tenant for tenant in tenants.every(transaction) if tenant.number == number)
         entry = audit_log.Entry(
             actor=f"user:{getpass.getuser()}", action="tenant.change", object=found.id, request_id="-", detail=quotas
         )

@@ -100,12 +100,12 @@ class Rates:
             self._script = client.register_script(_TAKE)
 
     def check(self, asking: Caller, kind: Kind) -> None:
-        """Count this request; what is left stands in the answer's headers.
+        """Count this request and put the remaining quota into the answer's headers.
 
         Raises:
             Problem: `rate-limited`, with Retry-After.
         """
-        asked = self._asked(asking, kind)
+        asked = self._list_quotas(asking, kind)
         if not asked:
             return
         taken, quotas = self.take(asked)
@@ -119,12 +119,12 @@ class Rates:
             )
             raise Problem("rate-limited", detail, headers={"Retry-After": str(wait)})
 
-    def allowed(self, asking: Caller) -> dict[str, int]:
-        """Requests in a minute by quota; those without a limit are not in it."""
+    def list_limits(self, asking: Caller) -> dict[str, int]:
+        """Return the requests that are allowed in a minute, by quota. Quotas without a limit are left out."""
         kinds: tuple[Kind, ...] = ("reads", "submits")
-        return {name: most for kind in kinds for name, _, most in self._asked(asking, kind)}
+        return {name: most for kind in kinds for name, _, most in self._list_quotas(asking, kind)}
 
-    def _asked(self, asking: Caller, kind: Kind) -> list[tuple[str, str, int]]:
+    def _list_quotas(self, asking: Caller, kind: Kind) -> list[tuple[str, str, int]]:
         """Name, place and size of each quota that such a request is of."""
         if asking.sharing is None:
             return []
@@ -138,12 +138,12 @@ class Rates:
         if self._script is not None:
             try:
                 taken, found = self._script(
-                    keys=[one[1] for one in asked], args=[WINDOW_SECONDS, *(one[2] for one in asked)]
+                    keys=[bucket[1] for bucket in asked], args=[WINDOW_SECONDS, *(bucket[2] for bucket in asked)]
                 )
             except Exception as error:  # noqa: BLE001 - whatever a client raises, its server limits nobody
                 self._tell(error)
                 return True, ()
-            ahead = [float(one) for one in found]
+            ahead = [float(seconds) for seconds in found]
         else:
             taken, ahead = self._take_here(asked)
         return bool(taken), tuple(
@@ -184,10 +184,10 @@ def _quota(name: str, most: int, ahead: float, *, taken: bool) -> Quota:
 
 
 def tell(response: Response) -> None:
-    """The quotas that this request was counted in, as RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10)."""
+    """Add the quotas that counted this request, as RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10)."""
     quotas: tuple[Quota, ...] = g.get("quotas", ())
     if quotas:
-        policies = (f'"{one.name}";q={one.most};w={WINDOW_SECONDS}' for one in quotas)
-        states = (f'"{one.name}";r={one.left};t={math.ceil(one.reset_seconds)}' for one in quotas)
+        policies = (f'"{quota.name}";q={quota.most};w={WINDOW_SECONDS}' for quota in quotas)
+        states = (f'"{quota.name}";r={quota.left};t={math.ceil(quota.reset_seconds)}' for quota in quotas)
         response.headers["RateLimit-Policy"] = ", ".join(policies)
         response.headers["RateLimit"] = ", ".join(states)

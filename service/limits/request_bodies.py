@@ -23,7 +23,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.utilities import Error
+from waitress.utilities import BadRequest, Error
 
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
@@ -33,6 +33,9 @@ MOST_BYTES: Final = 2 << 30
 
 SMALL_BYTES: Final = 64 << 10
 """Of a body that is kept in memory: 128 MiB, if every connection has one."""
+
+MOST_CHUNK_TEXT: Final = 16 << 10
+"""Bytes of a chunk's extension or of the trailer: waitress searches all of it again with each piece that comes."""
 
 RETRY_SECONDS: Final = 5
 
@@ -59,7 +62,7 @@ class NoRoom(Error):
 
 
 def credentials(authorization: str | None, cookie: str | None) -> str:
-    """What a request is let in by: its Authorization, else the cookie of a login; empty: it has neither."""
+    """Return what a request authenticates with: its Authorization, else the cookie of a login; empty: neither."""
     if authorization:
         return authorization
     found = _SESSION.search(cookie or "")
@@ -73,8 +76,8 @@ class Senders:
         self._known: dict[bytes, int] = {}
         self._knowing = threading.Lock()
 
-    def met(self, authorization: str, tenant_id: int) -> None:
-        """It is good, and of this tenant."""
+    def remember(self, authorization: str, tenant_id: int) -> None:
+        """Remember that this Authorization is valid, and of this tenant."""
         place = _place(authorization)
         if self._known.get(place) == tenant_id:
             return
@@ -89,7 +92,7 @@ class Senders:
 
 
 def _place(authorization: str) -> bytes:
-    """The same for each spelling of one key: `bearer  KEY ` is let in as `Bearer KEY` is."""
+    """Return the same digest for each spelling of one key: `bearer  KEY ` authenticates as `Bearer KEY` does."""
     scheme, _, secret = authorization.strip().partition(" ")
     return hashlib.sha256(f"{scheme.lower()} {secret.strip()}".encode("utf-8", "surrogatepass")).digest()
 
@@ -113,8 +116,8 @@ class BodyRoom:
         self._taken: Counter[int | None] = Counter()
 
     @property
-    def taken(self) -> int:
-        """Bytes in hand."""
+    def bytes_taken(self) -> int:
+        """Bytes of all bodies that are held now."""
         return self._taken.total()
 
     def owner(self, shown: str) -> int | None:
@@ -142,7 +145,7 @@ class BodyRoom:
         return fits and self._taken.total() - self._taken[NO_KEY] + size <= most
 
     def shares(self, most: int) -> tuple[int, int]:
-        """What one tenant may have of a room, and what all senders may who are not known."""
+        """Return what one tenant may have of a room, and what all unknown senders may have together."""
         return (most * 3 // 4, most // 4) if self._keyed else (most, most)
 
     def _most_now(self) -> int:
@@ -159,7 +162,7 @@ class BodyRoom:
             self._taken += Counter()  # who has none is not counted
 
     def parser(self, settings: Adjustments) -> HTTPRequestParser:
-        """Reads one request of this server."""
+        """Make the parser of one request of this server."""
         return _Parser(settings, self)
 
 
@@ -180,6 +183,8 @@ class _Parser(HTTPRequestParser):
         found: Any = self
         if "," in found.headers.get("HOST", ""):  # waitress joins the values of two headers
             raise ParsingError("a request has one Host")
+        if found.version == "1.1" and "HOST" not in found.headers:
+            raise ParsingError("a request of HTTP/1.1 has a Host")
         if (found.chunked and "CONTENT_LENGTH" in found.headers) or "TRANSFER_ENCODING" in found.headers:
             raise ParsingError("Transfer-Encoding goes with no Content-Length, and not with HTTP/1.0")
 
@@ -193,6 +198,9 @@ class _Parser(HTTPRequestParser):
                 raise
             self._refuse("the disk of temporary files is full")
             return len(data)
+        if not found.error and _unread_chunk_text(found.body_rcv) > MOST_CHUNK_TEXT:
+            found.error, found.completed = BadRequest("The extension of a chunk or the trailer is too long"), True
+            self.close()
         grown = found.body_bytes_received - self._taken
         if grown > SMALL_BYTES and not found.error:
             if not self._taken:
@@ -215,3 +223,8 @@ class _Parser(HTTPRequestParser):
             super().close()
         self._room.give_back(self._taken, self._tenant)
         self._taken = 0
+
+
+def _unread_chunk_text(receiver: Any) -> int:
+    """Return the bytes of a line before a chunk or of a trailer whose end has not come."""
+    return len(getattr(receiver, "control_line", b"")) + len(getattr(receiver, "trailer", b""))

@@ -61,7 +61,7 @@ class Shares:
         return None
 
     def add(self, asking: Caller | None, count: int) -> None:
-        """The caller has so many more, or fewer."""
+        """Add to the number of seats that the caller has; `count` may be negative."""
         if asking is not None:
             for place in (asking.tenant_id, (asking.tenant_id, asking.actor)):
                 self._taken[place] += count
@@ -99,16 +99,16 @@ class Waiters:
                 self._hub.wait(public_id, seconds, tenant_id=tenant_id)
         return free
 
-    def until(self, over: Callable[[], bool], seconds: int) -> bool:
-        """Wait until something is over; it looks whenever a run or an audit changes. Whether a place was free."""
+    def wait_until(self, over: Callable[[], bool], seconds: int) -> bool:
+        """Wait until `over` returns true, checked at each change of a run or audit. Return whether a place was free."""
         with self.place() as free:
             if free:
-                self._hub.until(over, seconds)
+                self._hub.wait_until(over, seconds)
         return free
 
     @contextmanager
     def place(self) -> Generator[bool]:
-        """A place to wait; False: all are taken, or all of this caller's."""
+        """Take a place to wait while in the context; yield False if all are taken, or all of this caller's."""
         asking = caller()
         with self._counting:
             free = self.waiting < self._most and self._shares.full(asking, self._most) is None
@@ -137,7 +137,9 @@ class Seats:
         self.most, self.taken, self.what = most, 0, what
 
     def take(self, asking: Caller | None = None) -> Callable[[], None] | str:
-        """A seat, as the function that gives it back; calling that twice does no harm. A text: there is none, and why.
+        """Take a seat; return the function that gives it back, or a text that says why there is none.
+
+        Calling the function twice does no harm.
 
         Args:
             asking: Whose it will be; None: nobody's, which counts for no share.
@@ -161,7 +163,7 @@ class Seats:
         return give_back
 
     def demand(self) -> Callable[[], None]:
-        """A seat for who asks, as the function that gives it back.
+        """Take a seat for the caller and return the function that gives it back.
 
         Raises:
             Problem: `too-many-streams`.
@@ -173,7 +175,7 @@ class Seats:
 
     @contextmanager
     def seat(self) -> Generator[None]:
-        """A seat for who asks, until the context is left.
+        """Hold a seat for the caller until the context is left.
 
         Raises:
             Problem: `too-many-streams`.

@@ -5,7 +5,8 @@
 1. Python runs one thread at a time. A request beside which one other is at work all the time takes twice as long; one
    that has only to wait for the end of the other's takes one and a half times.
 2. So a tenant begins no second request while its first is at work, and none while a tenant of which nothing waits has
-   something at work: who asks without a pause is answered between the requests of who does not.
+   something at work: a tenant that sends requests without a pause is answered between the requests of
+   tenants that pause.
 3. Both hold for `STEP_SECONDS` from the beginning of its last one: what takes longer waits for a database or a client,
    or is long, and holds nobody up. However many others ask, a tenant begins forty short ones a second.
 4. After one that took longer, others go first for as long as it took, up to `REST_SECONDS`: audits of a hundred items
@@ -45,12 +46,12 @@ class Steps:
         self._seconds, self._clock = seconds, clock
         self._rests_until: dict[tuple[int | None, bool], float] = {}
 
-    def began(self, lane: Lane) -> None:
-        """A request of it has begun now."""
+    def record_begin(self, lane: Lane) -> None:
+        """Record that a request of the lane has begun now."""
         self._rest(lane, self._seconds)
 
-    def ended(self, lane: Lane, began_at: float) -> None:
-        """A request of it, begun then, is at work no more."""
+    def record_end(self, lane: Lane, began_at: float) -> None:
+        """Record that a request of the lane, begun at `began_at`, has ended."""
         took = self._clock() - began_at
         if took > self._seconds > 0:
             self._rest(lane, min(took, REST_SECONDS))
@@ -60,7 +61,7 @@ class Steps:
         self._rests_until[kin] = max(self._rests_until.get(kin, 0.0), self._clock() + seconds)
 
     def forget(self, tenant: int | None) -> None:
-        """It has not asked for long."""
+        """Forget a tenant that has not asked for long."""
         for recording in (False, True):
             self._rests_until.pop((tenant, recording), None)
 
@@ -73,14 +74,15 @@ class Steps:
         """
         if self._clock() >= self._rests_until.get(_kin(lane), 0.0):
             return True
-        wanting = {one.tenant for one in waiting}
+        wanting = {other.tenant for other in waiting}
         return not any(
-            _kin(one) == _kin(lane) if one.tenant == lane.tenant else one.tenant not in wanting for one in at_work
+            _kin(other) == _kin(lane) if other.tenant == lane.tenant else other.tenant not in wanting
+            for other in at_work
         )
 
 
 def _kin(lane: Lane) -> tuple[int | None, bool]:
-    """What goes one after the other: a tenant's reads and writes, and apart from them what its recorders send."""
+    """Return what may not run at once: a tenant's reads and writes, and apart from them what its recorders send."""
     return lane.tenant, lane.name == "recording"
 
 

@@ -86,7 +86,7 @@ class Work:
         self.began_at = since
 
     def begins(self, at: float) -> None:
-        """It waits no longer."""
+        """Note that the request no longer waits."""
         self.began_at = at
         self._channel.waits = False
 
@@ -103,7 +103,7 @@ class Work:
             self._turns.leave(self.lane, goes_on=True, began_at=self.began_at)
 
     def cancel(self) -> None:
-        """It will not be answered: the server stops."""
+        """Cancel the request because the server stops: it gets no answer."""
         self._channel.cancel()
 
     @contextmanager
@@ -120,7 +120,7 @@ class Work:
 
 @contextmanager
 def aside() -> Generator[None]:
-    """What this thread does is not counted as work on its request, until the context is left."""
+    """Do not count what this thread does as work on its request, until the context is left."""
     work: Work | None = getattr(_current, "work", None)
     if work is None:
         yield
@@ -169,7 +169,7 @@ class Turns:
             dispatcher.queue = self  # type: ignore[assignment] what the dispatcher uses of a deque is here
 
     def __len__(self) -> int:
-        """Requests that wait."""
+        """Count the requests that wait."""
         return sum(map(len, self._waiting.values()))
 
     @property
@@ -183,7 +183,7 @@ class Turns:
         return any(self._room(lane) > 0 for lane in self._waiting)
 
     def append(self, channel: Waiting) -> None:
-        """The first request of this connection waits."""
+        """Let the first request of this connection wait."""
         request: Any = channel.requests[0]
         path: str = getattr(request, "path", "")  # a request that could not be read has none
         lane = self._lane(getattr(request, "command", "GET"), path, request.headers)
@@ -204,15 +204,15 @@ class Turns:
             self._pulse.start()
 
     def popleft(self) -> Work:
-        """The next one that may begin, whose tenant is the last to have another."""
-        lane = _CHECKS if _CHECKS in self._waiting else next(one for one in self._waiting if self._room(one) > 0)
+        """Take the next request that may begin; its tenant is the last to have another."""
+        lane = _CHECKS if _CHECKS in self._waiting else next(lane for lane in self._waiting if self._room(lane) > 0)
         its = self._waiting.pop(lane)
         found = its.popleft()
         found.begins(self._clock())
         if its:
             self._waiting[lane] = its
         self._at_work[lane] += 1
-        self._steps.began(lane)
+        self._steps.record_begin(lane)
         if self._waiting:
             self._pulse.start()
         return found
@@ -224,12 +224,12 @@ class Turns:
             self._pulse.stop()
 
     def enter(self, lane: Lane) -> None:
-        """A request of this lane is at work again."""
+        """Count a request of this lane as at work again."""
         with self._free:
             self._at_work[lane] += 1
 
     def leave(self, lane: Lane, *, goes_on: bool, began_at: float | None = None) -> None:
-        """A request of this lane is at work no more.
+        """Count a request of this lane as no longer at work.
 
         Args:
             lane: Its.
@@ -239,15 +239,15 @@ class Turns:
         with self._free:
             self._at_work[lane] -= 1
             if began_at is not None:
-                self._steps.ended(lane, began_at)
+                self._steps.record_end(lane, began_at)
             if not self._at_work[lane]:
                 del self._at_work[lane]
-            ready = sum(min(len(its), max(0, self._room(one))) for one, its in self._waiting.items())
+            ready = sum(min(len(its), max(0, self._room(tenant_id))) for tenant_id, its in self._waiting.items())
             if ready > goes_on:
                 self._free.notify()
 
     def is_too_late(self, work: Work) -> bool:
-        """It was held back for too long; then it is counted as refused."""
+        """Return whether the request was held back for too long; then count it as refused."""
         if not work.held_back or self._clock() - work.since <= LONGEST_SECONDS:
             return False
         with self._free:
@@ -267,7 +267,7 @@ class Turns:
         room = self._free_of(lane)
         if lane == _CHECKS or self._stopping or room <= 0 or not self._others_ask(lane.tenant):
             return room
-        at_work = [one for one in self._at_work if one != _CHECKS]
+        at_work = [number for number in self._at_work if number != _CHECKS]
         return int(self._steps.may_begin(lane, at_work, self._waiting))
 
     def _free_of(self, lane: Lane) -> int:
@@ -287,4 +287,4 @@ class Turns:
         if any(lane.tenant != tenant for lane in self._at_work if lane != _CHECKS):
             return True
         since = self._clock() - ASKING_SECONDS
-        return any(one != tenant and at >= since for one, at in islice(reversed(self._asked_at.items()), 2))
+        return any(other != tenant and at >= since for other, at in islice(reversed(self._asked_at.items()), 2))

@@ -91,7 +91,7 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
 
 
 def path_parameters(path: str) -> list[dict[str, Any]]:
-    """The parameters of an address."""
+    """Describe the parameters of an address."""
     found = []
     for name in re.findall(r"{(\w+)}", path):
         schema = dict(_PATH_PARAMETERS[name])

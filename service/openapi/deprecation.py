@@ -59,7 +59,7 @@ class Deprecated:
         }
 
 
-def deprecated(*, since: datetime.date, sunset: datetime.date, instead: str) -> Callable[[F], F]:
+def mark_deprecated(*, since: datetime.date, sunset: datetime.date, instead: str) -> Callable[[F], F]:
     """Mark a view, outside of all its other decorators but its route."""
     told = Deprecated(since=since, sunset=sunset, instead=instead)
 
@@ -95,7 +95,7 @@ def tell(response: Response) -> None:
 
 
 def _count(operation: str) -> None:
-    """An answer does not fail for it: a database that is away is told by what the answer itself wanted of it."""
+    """Count a call of a deprecated operation. An unavailable database is ignored: the view itself reports it."""
     try:
         with context().database.begin() as transaction:
             counted.count(transaction, g.caller.actor, operation, tenant_id=g.caller.tenant_id)

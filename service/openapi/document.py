@@ -123,7 +123,7 @@ def register(app: Flask) -> None:
 
 
 def document(app: Flask) -> dict[str, Any]:
-    """The document of an application's operations."""
+    """Build the document of an application's operations."""
     models: set[type[Any]] = {ProblemTold}
     tags = {part.tag: {"name": part.tag} for part in app.blueprints.values() if isinstance(part, Operations)}
     found: dict[str, Any] = {
@@ -158,7 +158,7 @@ def _paths(app: Flask, models: set[type[Any]]) -> dict[str, Any]:
 
 
 def _texts(view: Any) -> dict[str, str]:
-    """What the view's docstring says: its first line, and the rest if there is one."""
+    """Take summary and description from the view's docstring: its first line, and the rest if there is one."""
     first, *rest = (line.strip() for line in (view.__doc__ or "").strip().splitlines())
     description = "\n".join(rest).strip()
     return {"summary": first} | ({"description": description} if description else {})
@@ -192,7 +192,7 @@ def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]
 
 
 def _lines(view: Any, models: set[type[Any]]) -> dict[str, Any]:
-    """The body as NDJSON, if the view takes it."""
+    """Describe the body as NDJSON, if the view takes it."""
     if not view.body_lines:
         return {}
     models.update(view.body_lines)

@@ -55,7 +55,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "create_key": {"For an editor": {"name": "editor", "scopes": ["read", "runs:write"]}},
     "create_project": {"Records kept for a week": {"name": "trials", "keep_days": 7}},
     "change_project": {"Without heuristic findings": {"settings": {"min_confidence": "likely"}}},
-    "create_policy": {"Errors fail, wasted memory is told": {"name": "gate", "fail": ["level:error"], "warn": ["BP3"]}},
+    "create_policy": {"Errors fail, wasted memory warns": {"name": "gate", "fail": ["level:error"], "warn": ["BP3"]}},
     "revise_policy": {"Whatever is found fails": {"fail": ["*"]}},
     "create_audit": {"One program": {"name": "nightly", "items": [{"custom_id": "train.py", "source": SNIPPET}]}},
     "create_webhook": {
@@ -110,7 +110,7 @@ def _add_bodies(operation: dict[str, Any]) -> None:
 
 
 def _parameters(operation: dict[str, Any]) -> set[str]:
-    return {one["name"] for one in operation["parameters"] if one["in"] == "path"}
+    return {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "path"}
 
 
 def _links(path: str, method: str, model: str, operations: list[tuple[str, str, dict[str, Any]]]) -> dict[str, Any]:
@@ -129,6 +129,6 @@ def _links(path: str, method: str, model: str, operations: list[tuple[str, str, 
             value = f"$response.body#/items/0/{_IN_LISTS.get(name, 'id')}"
         else:
             continue
-        parameters = {one: f"$request.path.{one}" for one in sorted(above)} | {name: value}
+        parameters = {parent: f"$request.path.{parent}" for parent in sorted(above)} | {name: value}
         found[operation["operationId"]] = {"operationId": operation["operationId"], "parameters": parameters}
     return found

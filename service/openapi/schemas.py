@@ -20,7 +20,7 @@ class AnswerSchema(GenerateJsonSchema):
     """JSON Schema of what we send: a number that JSON cannot hold is a string, never null."""
 
     def float_schema(self, schema: Any) -> JsonSchemaValue:
-        """A number, or one of three words."""
+        """Describe a float: a number, or one of three words."""
         return {"anyOf": [super().float_schema(schema), {"enum": ["NaN", "Infinity", "-Infinity"]}]}
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
@@ -52,12 +52,12 @@ def schemas_of(models: Iterable[type[Any]], ref: str) -> dict[str, Any]:
 
 
 def with_bounds(described: Any) -> Any:
-    """A schema whose bounds have JSON Schema's words: where a text is read first, pydantic leaves them in its own.
+    """Rename a schema's bounds to JSON Schema's words. Where a text is read first, pydantic leaves its own words.
 
     A pattern that all keys match becomes `propertyNames`: `patternProperties` alone lets other keys through.
     """
     if isinstance(described, list):
-        return [with_bounds(one) for one in described]
+        return [with_bounds(parameter) for parameter in described]
     if not isinstance(described, dict):
         return described
     found = {_BOUNDS.get(key, key): with_bounds(value) for key, value in described.items()}
@@ -69,7 +69,7 @@ def with_bounds(described: Any) -> Any:
 
 
 def query_parameters(view: Any) -> list[dict[str, Any]]:
-    """The parameters that a view takes, by its `query_model`."""
+    """Describe the parameters that a view takes, from its `query_model`."""
     model: type[BaseModel] | None = getattr(view, "query_model", None)
     if model is None:
         return []
@@ -85,7 +85,7 @@ def query_parameters(view: Any) -> list[dict[str, Any]]:
             parameter["description"] = text
         if kept.get("type") == "array":
             parameter |= {"style": "form", "explode": False}
-        if name == LABELS:  # each member is a parameter of its own
+        if name == LABELS:  # each member is a separate parameter
             names = {"pattern": f"^{re.escape(LABEL)}{kept['propertyNames']['pattern'].removeprefix('^')}"}
             shape = {"type": "object", "propertyNames": names, "additionalProperties": kept["additionalProperties"]}
             parameter |= {"style": "form", "explode": True, "schema": shape}
@@ -100,4 +100,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     if len(options) == 1:
         kept.pop("anyOf")
         kept |= options[0]
+    elif options:
+        kept["anyOf"] = options
     return kept

@@ -1,4 +1,4 @@
-"""Problems of who asks for more at the same time than is served at once."""
+"""Problems of clients that exceed the capacity of the server."""
 
 from typing import Final
 
@@ -9,19 +9,26 @@ CAPACITY_KINDS: Final = (
         code="queue-full",
         status=503,
         title="The queue is full",
-        hint="Nothing was stored. Send it again after the seconds that Retry-After names; workers do not keep up.",
+        hint=(
+            "Nothing was stored; the workers are busy. Wait as many seconds as Retry-After says, "
+            "then send the request again."
+        ),
     ),
     Kind(
         code="too-many-streams",
         status=503,
-        title="No more streams are served now",
-        hint="Ask again after the seconds that Retry-After names, or take the events as a list with `after=`.",
+        title="The server has no free stream",
+        hint=(
+            "Wait as many seconds as Retry-After says, then send the request again, or read the "
+            "events as a list with `after=`."
+        ),
     ),
     Kind(
         code="too-many-at-work",
         status=503,
-        title="This tenant has all at work that it may have",
-        hint="Nothing was done. Ask again after the seconds that Retry-After names, with fewer requests at the same "
-        "time; the operator may raise BACKPROBE_TENANT_THREADS.",
+        title="The tenant has too many requests in progress",
+        hint="Nothing was done. Wait as many seconds as Retry-After says, then send the request "
+        "again, with fewer requests at the "
+        "same time. The operator can raise BACKPROBE_TENANT_THREADS.",
     ),
 )

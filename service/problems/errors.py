@@ -1,7 +1,7 @@
 """Every error of the web process as problem+json (RFC 9457), in one shape.
 
 1. Unknown routes, wrong methods and our own faults answer in the same shape as a bad field.
-2. A 5xx names its request id and nothing else: what went wrong stands in the log, under that id.
+2. A 5xx names its request id and nothing else: the log has the cause, under that id.
 3. A text from a snippet is a stranger's: it is cut and shown in `detail` only, never in a log line.
 """
 
@@ -48,7 +48,7 @@ class Place:
     line: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The member of `errors`; places that do not apply are left out, as RFC 9457 has it."""
+        """Return the member of `errors`; places that do not apply are left out, as RFC 9457 has it."""
         places = {"pointer": self.pointer, "parameter": self.parameter, "header": self.header, "line": self.line}
         given = {name: value for name, value in places.items() if value is not None}
         return {**given, "code": self.code, "detail": self.detail[:LONGEST_DETAIL]}
@@ -79,15 +79,22 @@ class Problem(Exception):
 
 
 def _wants_page() -> bool:
-    """A browser asks for a page: then a person reads the error. Everything under /v1 stays JSON."""
+    """Return whether a browser asks for a page, so that a person reads the error. Everything under /v1 stays JSON."""
     if request.path.startswith(("/v1", "/openapi.json")):
         return False
     best = request.accept_mimetypes.best_match(["application/problem+json", "application/json", "text/html"])
     return best == "text/html"
 
 
+def keep_for_form(problem: Problem) -> Problem:
+    """Return a problem that a person can correct in the form of a page; raise any other, and each one for a program."""
+    if KINDS[problem.code].status != 422 or not _wants_page():
+        raise problem
+    return problem
+
+
 def answer(problem: Problem) -> Response:
-    """The response for one problem: problem+json, or the same facts as a page for a person."""
+    """Build the response for one problem: problem+json, or the same facts as a page for a person."""
     kind = KINDS[problem.code]
     body = {
         "type": f"/problems/{kind.code}",
@@ -121,7 +128,7 @@ def _details(error: HTTPException) -> str:
 
 
 def from_framework(error: HTTPException) -> Problem:
-    """What Flask or werkzeug raised, as a problem; headers that belong to it stay."""
+    """Convert what Flask or werkzeug raised to a problem, with the headers that belong to it."""
     status = error.code or 500
     code = BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")
     kept = {
@@ -147,7 +154,7 @@ def register(app: Flask) -> None:
     @app.errorhandler(HTTPException)
     def _framework(error: HTTPException) -> Response:
         if error.response is not None or (error.code or 500) < 400:  # a redirect is no error
-            return error.get_response()  # type: ignore[return-value] a base class of ours
+            return error.get_response()  # type: ignore[return-value] a base class of Response
         return answer(from_framework(error))
 
     @app.errorhandler(Exception)

@@ -8,7 +8,7 @@ class Kind:
     """One kind of problem; `/problems/{code}` shows it.
 
     Attributes:
-        hint: The next step, for whoever must act; it stands in each answer unless that has a better one.
+        hint: The next step, for whoever must act; each answer has it unless it brings a better one.
     """
 
     code: str

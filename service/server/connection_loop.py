@@ -59,7 +59,7 @@ class Watched(dict[int, Any]):
 
     def _turn(self, seconds: float) -> None:
         for file in list(self._to_ask):
-            self._to_ask.discard(file)  # first: who asks for it from here on is heard
+            self._to_ask.discard(file)  # first, so that a later request for this file is kept
             if (watched := self.get(file)) is None:
                 continue
             if not is_quiet(watched):
@@ -105,7 +105,7 @@ def ask(connection: HTTPChannel) -> None:
 
 
 def is_quiet(watched: Any) -> bool:
-    """A connection that nothing changes meanwhile; the listening socket and the trigger are asked each time."""
+    """Return whether nothing changes a connection meanwhile. Listening socket and trigger never count as quiet."""
     if not isinstance(watched, HTTPChannel):
         return False
     in_hand = watched.requests and not getattr(watched, "waits", False)

@@ -91,7 +91,7 @@ class _Task(WSGITask):
     _taker: Stream | None = None
 
     def get_environment(self) -> dict[str, Any]:
-        """What the application is told."""
+        """Return the WSGI environment, with the function that takes over the socket."""
         environ = super().get_environment()
         environ[TAKE_OVER] = self._promise
         return environ
@@ -134,10 +134,13 @@ class Channel(HTTPChannel):
         super().__init__(server, sock, addr, adj, map)
         beyond = len(server._map) - (adj.connection_limit - _KEPT_FREE)  # noqa: SLF001 - what waitress counts
         if beyond > 0:
-            _make_room([one for one in server.active_channels.values() if one is not self], beyond)
+            _make_room(
+                [active_channel for active_channel in server.active_channels.values() if active_channel is not self],
+                beyond,
+            )
 
     def handle_close(self) -> None:
-        """Close; a socket that was promised goes on as a copy of its own, which nothing of waitress knows."""
+        """Close the connection. A socket that was promised to a stream goes on as a duplicate unknown to waitress."""
         if self.taker is not None and self.connected and self.socket is not None and not self.total_outbufs_len:
             with contextlib.suppress(OSError):  # no file is left: it is dropped below
                 copy = self.socket.dup()
@@ -180,8 +183,8 @@ class Channel(HTTPChannel):
 
 def _make_room(others: Sequence[HTTPChannel], wanted: int) -> None:
     """Have so many connections closed, those included that will be already; none that is at work."""
-    wanted -= sum(one.will_close for one in others)
-    idle = [one for one in others if not (one.will_close or one.requests or one.total_outbufs_len)]
-    for one in heapq.nsmallest(wanted, idle, key=lambda one: one.last_activity):
-        one.will_close = True
-        connection_loop.ask(one)
+    wanted -= sum(other.will_close for other in others)
+    idle = [other for other in others if not (other.will_close or other.requests or other.total_outbufs_len)]
+    for other in heapq.nsmallest(wanted, idle, key=lambda other: other.last_activity):
+        other.will_close = True
+        connection_loop.ask(other)

@@ -1,4 +1,7 @@
-"""`serve --demo`: the tutorial snippet through the whole service, over HTTP, its result in the terminal."""
+"""`serve --demo`: a program whose `.grad` is None through the whole service, over HTTP, its result in the terminal.
+
+A service that has a run already gets no other: who starts it again wants to see their runs, not more of the demo's.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,14 @@ if TYPE_CHECKING:
 
 SNIPPET: Final = """\
 import torch
-import torch.nn.functional as F
 
-x = torch.ones(1, 3)
-y = torch.zeros(1, 2)
-W = torch.full((3, 2), 0.5, requires_grad=True)
-b = torch.zeros(2, requires_grad=True)
-
-z = (x @ W) + b
-y_pred = F.relu(z)
-loss = F.mse_loss(y_pred, y)
+w = torch.ones(3, requires_grad=True) * 0.1
+x = torch.tensor([1.0, 2.0, 3.0])
+loss = (w * x).sum()
 loss.backward()
+print(w.grad)
 """
-"""Leaves and non-leaves, as torch's own tutorial introduces them."""
+"""The question that people come with: why is `.grad` None?"""
 
 SHOWCASE: Final = """\
 import torch
@@ -88,13 +86,16 @@ _PATIENCE_SECONDS: Final = 180
 def show(url: str, settings: Settings, stop: threading.Event) -> None:
     """Submit the snippet, print its tensors, backward calls and findings, and where its page is."""
     begun = time.monotonic()
-    ask = partial(_asked, url, settings.api_key)
-    run = _ended(ask, _submitted(ask, SNIPPET, "tutorial"), begun, stop)
+    ask = partial(_send_request, url, settings.api_key)
+    if ask("GET", "/v1/runs?limit=1")["items"]:
+        _print(f"There are runs already, so the demo adds none: {url}/runs")
+        return
+    run = _await_run_end(ask, _submit_program(ask, SNIPPET, "grad-is-none"), begun, stop)
     if stop.is_set():
         return
     page = url + run["links"]["page"]
     if not run["ended"]:
-        _print(f"The worker has not finished the tutorial snippet yet; see {settings.store.home / 'logs'} and {page}")
+        _print(f"The worker has not finished the first program yet; see {settings.store.home / 'logs'} and {page}")
         return
     _print(f"\n{_report(settings, run['id'])}\n")
     _print(f"The run, {run['status']} {time.monotonic() - begun:.1f} s after it was sent: {page}")
@@ -103,16 +104,16 @@ def show(url: str, settings: Settings, stop: threading.Event) -> None:
 
 
 def _showcase(ask: Callable[..., dict[str, Any]], url: str, stop: threading.Event) -> None:
-    run = _ended(ask, _submitted(ask, SHOWCASE, "showcase"), time.monotonic(), stop)
+    run = _await_run_end(ask, _submit_program(ask, SHOWCASE, "showcase"), time.monotonic(), stop)
     if run["ended"] and not stop.is_set():
         counts = run["findings"]
         _print(f"A training with {counts['error'] + counts['warning']} faults to look at: {url}{run['links']['page']}")
 
 
-def _ended(
+def _await_run_end(
     ask: Callable[..., dict[str, Any]], run: dict[str, Any], begun: float, stop: threading.Event
 ) -> dict[str, Any]:
-    """The run at its end, or as it is when patience ends or the service does."""
+    """Wait for the end of a run; return it as it is then, or when patience or the service ends."""
     while not run["ended"] and time.monotonic() < begun + _PATIENCE_SECONDS and not stop.is_set():
         run = ask("GET", run["links"]["self"], headers={"Prefer": "wait=5"})
     return run
@@ -123,12 +124,12 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _submitted(ask: Callable[..., dict[str, Any]], source: str, name: str) -> dict[str, Any]:
+def _submit_program(ask: Callable[..., dict[str, Any]], source: str, name: str) -> dict[str, Any]:
     body = json.dumps({"source": source, "entry": f"{name}.py", "labels": {"demo": name}}).encode()
     return ask("POST", "/v1/runs", body, {"Content-Type": "application/json", "Prefer": "wait=5"})
 
 
-def _asked(
+def _send_request(
     url: str,
     key: str | None,
     method: str,

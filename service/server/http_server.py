@@ -1,6 +1,6 @@
-"""waitress with our connections (`service.server.connections`), in a thread of its own.
+"""waitress with the connections of `service.server.connections`, in a separate thread.
 
-A client that asks and then does not read is let go of: the thread that answers it would wait for ever.
+A client that sends a request and does not read the answer is dropped: its thread would wait for ever.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def settle() -> None:
     gc.freeze()
 
 
-def _held(connection: socket.socket) -> int:
+def _count_unread_bytes(connection: socket.socket) -> int:
     """Bytes that the kernel has taken for a client and the client has not; 0 where the kernel does not say."""
     try:
         return struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, b"\0" * 4))[0]
@@ -83,7 +83,7 @@ def _held(connection: socket.socket) -> int:
 
 
 def _folder_of_bodies() -> str | None:
-    """The folder of temporary files; None: none can be written to now, so that its file system is not known."""
+    """Return the folder of temporary files; None if none can be written to, so that its file system is unknown."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError:
@@ -91,7 +91,7 @@ def _folder_of_bodies() -> str | None:
 
 
 class Server:
-    """One application on one listening socket, in a thread of its own.
+    """One application on one listening socket, in a separate thread.
 
     Args:
         app: The WSGI application.
@@ -114,7 +114,7 @@ class Server:
         body_room: int = request_bodies.MOST_BYTES,
     ) -> None:
         shared: Context = app.extensions[EXTENSION]
-        keyed = shared.settings.api_key is not None or shared.settings.oidc is not None
+        keyed = not shared.settings.is_open
         self.bodies = request_bodies.BodyRoom(shared.senders, body_room, keyed=keyed, folder=_folder_of_bodies())
         most, streams = connections()
         shared.streams.seats.most = streams
@@ -144,7 +144,9 @@ class Server:
             alone=share(threads) if keyed else threads,
         )
         shared.metrics.turns = self.turns
-        self._held: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = weakref.WeakKeyDictionary()
+        self._count_unread_bytes: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = (
+            weakref.WeakKeyDictionary()
+        )
         """Bytes that the kernel had for a client who seems not to read, and since when."""
         self._maintained = self._server.maintenance
         self._server.maintenance = self._maintain
@@ -194,10 +196,10 @@ class Server:
 
         A socket takes more only when a third of what it holds has gone: to one who reads slowly that is a minute.
         """
-        held = 0 if channel.socket is None else _held(channel.socket)
-        known = self._held.get(channel)
+        held = 0 if channel.socket is None else _count_unread_bytes(channel.socket)
+        known = self._count_unread_bytes.get(channel)
         if known is None or known[0] != held:
-            known = self._held[channel] = held, now
+            known = self._count_unread_bytes[channel] = held, now
         return known[1]
 
     def _busy(self) -> bool:

@@ -5,7 +5,7 @@
 2. Nothing outlives us: a child gets SIGTERM when that thread dies, and besides watches its parent's pid.
 3. A child that dies at once is started again later and later, up to 30 s; one that ran a minute starts again at once.
    One that cannot be started at all (no file, no process left) is tried again in the same way.
-4. If that thread falls all the same, whoever owns it is told: a server without workers must not go on promising runs.
+4. If that thread fails all the same, its owner is notified: a server without workers must not go on promising runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DRAIN_SECONDS: Final = 35.0
 """How long children may take to end after SIGTERM: a worker gives the run in hand 30 s."""
 
 SILENT_SECONDS: Final = 30.0
-"""A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
+"""A worker that lives without a heartbeat for so long is restarted: workers that hang are a known failure."""
 
 LONGEST_PAUSE: Final = 30.0
 _LOOK_SECONDS: Final = 0.25
@@ -75,7 +75,7 @@ class Children:
         commands: By name: arguments after `python -m backprobe`.
         environ: Of every child; BACKPROBE_PARENT_PID is added.
         logs: Folder in which each child has its log.
-        silent: Says which children to start anew although they live (a worker that stopped beating); asked every 5 s.
+        silent: Returns which live children to restart (workers without heartbeats); called every 5 s.
         delays: By name: seconds before a child is started the first time.
         fallen: Called if the thread ends without having been asked to; its children end with it.
     """
@@ -136,9 +136,9 @@ class Children:
             found[child.arguments[0]] += max(0, child.starts - 1)
         return dict(found)
 
-    def unstarted(self, kind: str) -> tuple[str, ...]:
+    def list_start_failures(self, kind: str) -> tuple[str, ...]:
         """Why children whose command is of this kind ended at their last start; a child that runs since is not told."""
-        told = (one.cannot_start for one in self._children if one.arguments[0] == kind)
+        told = (child.cannot_start for child in self._children if child.arguments[0] == kind)
         return tuple(dict.fromkeys(line for line in told if line is not None))
 
     def _run(self) -> None:
@@ -204,7 +204,7 @@ class Children:
         for name in self._silent(self.pids()):
             for child in self._children:
                 if child.name == name and child.process is not None:
-                    log.warning("%s has been silent; it is started anew", name)
+                    log.warning("%s sends no heartbeats and is restarted", name)
                     child.process.kill()
 
     def _end_all(self) -> None:
@@ -228,13 +228,14 @@ class Silence:
         self._heard: dict[str, tuple[str, float]] = {}
         """By worker: its last heartbeat, and when that was first seen."""
 
-    def of(self, heartbeats: Mapping[str, str]) -> set[str]:
-        """The workers whose heartbeat has been the same for too long."""
+    def find_silent(self, heartbeats: Mapping[str, str]) -> set[str]:
+        """Return the workers whose heartbeat has been the same for too long."""
         known, now = self._heard, self._now()
         self._heard = {
-            one: known[one] if one in known and known[one][0] == at else (at, now) for one, at in heartbeats.items()
+            heartbeat: known[heartbeat] if heartbeat in known and known[heartbeat][0] == at else (at, now)
+            for heartbeat, at in heartbeats.items()
         }
-        return {one for one, (_, since) in self._heard.items() if now - since > SILENT_SECONDS}
+        return {process for process, (_, since) in self._heard.items() if now - since > SILENT_SECONDS}
 
     def forget(self) -> None:
         """Nobody could be heard."""
@@ -242,7 +243,7 @@ class Silence:
 
 
 def _last_line(child: _Child) -> str | None:
-    """What a child said last before it ended; None: nothing."""
+    """Return the last line that a child wrote before it ended; None if it wrote nothing."""
     try:
         with child.log_file.open("rb") as log_file:
             end = log_file.seek(0, os.SEEK_END)

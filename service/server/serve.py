@@ -20,9 +20,9 @@ from service.process.address import is_loopback, listen
 from service.process.home import CannotServe, ServeLock, make_writable, private_files, refuse_networked
 from service.process.required_modules import check_modules
 from service.server.managed_processes import DRAIN_SECONDS, Children, Silence
-from service.server.start_checks import check_migrated, migrated, read_settings
+from service.server.start_checks import check_migrated, migrate_database, read_settings
 from service.settings import Settings, children_environment
-from store.database.settings import StoreSettings
+from store.database.settings import StoreSettings, describe_weakness
 
 if TYPE_CHECKING:
     import socket
@@ -36,12 +36,12 @@ REAPER_DELAY_SECONDS: Final = 3.0
 """At the start the cores belong to the worker and the web server; leases are looked at every second after that."""
 
 SUPERVISION_FAILED: Final = 1
-"""Exit code when worker and reaper are no longer kept alive: a service manager then starts everything anew."""
+"""Exit code when worker and reaper are no longer kept alive: a service manager then restarts everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the command line asks for.
+class ServeOptions:
+    """The options of the command line.
 
     Attributes:
         workers: Processes for the queue cpu; 0 with `--no-worker`.
@@ -58,20 +58,18 @@ class Wanted:
 
 
 def say(line: str) -> None:
-    """A line for the person at the terminal."""
+    """Print a line for the person at the terminal."""
     print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is a command; stdout belongs to the demo's result
 
 
 def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
-    """The bound port.
+    """Bind the port.
 
     Raises:
-        CannotServe: beyond loopback without a key; or the port is taken.
+        CannotServe: beyond loopback without a key that is hard to guess; or the port is taken.
     """
-    if not is_loopback(host) and not api_key:
-        raise CannotServe(
-            f"{host} can be reached from other machines: set BACKPROBE_API_KEY, or serve on 127.0.0.1 only."
-        )
+    if not is_loopback(host):
+        _check_api_key(host, api_key or "")
     try:
         return listen(host, port)
     except (OSError, OverflowError) as error:
@@ -79,7 +77,20 @@ def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
         raise CannotServe(f"Cannot listen on {host}:{port} ({said}); name another by --port.") from None
 
 
-def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) -> Children:
+def _check_api_key(host: str, api_key: str) -> None:
+    fault = describe_weakness(api_key)
+    if not api_key:
+        raise CannotServe(
+            f"{host} can be reached from other machines: set BACKPROBE_API_KEY, or serve on 127.0.0.1 only."
+        )
+    if fault is not None:
+        raise CannotServe(
+            f"{host} can be reached from other machines, and BACKPROBE_API_KEY {fault}: set it to what "
+            "`openssl rand -hex 32` prints, or serve on 127.0.0.1 only."
+        )
+
+
+def _children(wanted: ServeOptions, store: StoreSettings, fallen: Callable[[], None]) -> Children:
     from store.admin import workers
     from store.database.session import Database
 
@@ -92,7 +103,11 @@ def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) 
         except Exception:  # noqa: BLE001 - a database that is away tells nothing about a worker
             silence.forget()
             return set()
-        deaf = {one.split(":")[1] for one in silence.of({node.id: node.heartbeat_at for node in nodes}) if ":" in one}
+        deaf = {
+            node_id.split(":")[1]
+            for node_id in silence.find_silent({node.id: node.heartbeat_at for node in nodes})
+            if ":" in node_id
+        }
         return {name for name, pid in pids.items() if str(pid) in deaf}
 
     commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
@@ -107,7 +122,7 @@ def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) 
 
 
 def _signals(stop: threading.Event, again: threading.Event) -> None:
-    """The first SIGTERM or SIGINT sets `stop`, each further one `again`.
+    """Set `stop` at the first SIGTERM or SIGINT, and `again` at each further one.
 
     A thread does it: `Event.set` takes a lock that the interrupted thread may hold, and then it waits for ever.
     """
@@ -135,7 +150,7 @@ def _log_to_stderr(level: str = "info") -> None:
         logging.getLogger(talkative).setLevel(logging.ERROR)
 
 
-def run(wanted: Wanted) -> int:
+def run(wanted: ServeOptions) -> int:
     """Serve until a signal; the exit code."""
     private_files()
     _log_to_stderr(QUIET)
@@ -146,7 +161,7 @@ def run(wanted: Wanted) -> int:
         return 2
 
 
-def _serve(wanted: Wanted, store: StoreSettings) -> int:
+def _serve(wanted: ServeOptions, store: StoreSettings) -> int:
     make_writable(store.home)
     if store.database_url.startswith("sqlite"):
         refuse_networked(store.home)
@@ -156,14 +171,14 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     listening = listen_checked(wanted.host, wanted.port, settings.api_key)
     url = _url(wanted.host, listening.getsockname()[1])
     lock.tell(url)
-    migrated(store)
+    migrate_database(store)
     stop, again = threading.Event(), threading.Event()
     _signals(stop, again)
     children = _children(wanted, store, stop.set)
     children.start()  # before Flask is imported: the worker's torch takes the longest
     from service.process.readiness import announce
 
-    server, shared = start_web(settings, listening, lambda: children.unstarted("worker"))
+    server, shared = start_web(settings, listening, lambda: children.list_start_failures("worker"))
     shared.metrics.restarts = children.restarts
     waits = "runs wait until the worker has proved its isolation" if wanted.workers else "runs wait for a worker"
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it. Now {waits}.")
@@ -198,8 +213,8 @@ def start_web(
     return server, shared
 
 
-def _trust(wanted: Wanted) -> dict[str, str]:
-    """What a worker is told of the code that it will get."""
+def _trust(wanted: ServeOptions) -> dict[str, str]:
+    """Return the environment that tells a worker whether it may run code without isolation."""
     return {"BACKPROBE_TRUST_CODE": "1"} if wanted.trust_code or is_loopback(wanted.host) else {}
 
 
@@ -250,7 +265,7 @@ def run_migrate(home: Path | None) -> int:
     try:
         store = read_settings(lambda: StoreSettings.from_environment(home=home))
         make_writable(store.home)
-        migrated(store)
+        migrate_database(store)
     except CannotServe as error:
         say(f"backprobe: {error}")
         return 2

@@ -1,4 +1,4 @@
-"""What must be so before the service starts; whatever is not is told in one line."""
+"""Checks before the service starts; each failure is one line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_settings(read: Callable[[], T]) -> T:
         raise CannotServe(f"{why}.") from None
 
 
-def migrated(settings: StoreSettings) -> None:
+def migrate_database(settings: StoreSettings) -> None:
     """Bring the database to this code's schema.
 
     Raises:

@@ -47,7 +47,7 @@ NO_ROUTE: Final = "none"
 """The route of a request to an address that there is not."""
 
 
-class _Stored(Collector):
+class _DatabaseCollector(Collector):
     """What the database holds, asked at each scrape; a database that is away is one metric that says so."""
 
     def __init__(self, database: Database, tally: Tally) -> None:
@@ -58,7 +58,9 @@ class _Stored(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        up = GaugeMetricFamily("backprobe_database_up", "1: the database answers; 0: only this process's own are told")
+        up = GaugeMetricFamily(
+            "backprobe_database_up", "1: the database answers; 0: only this process's metrics are exported"
+        )
         try:
             with self._database.read() as reading:
                 found = tuple(current(reading, self._database))
@@ -80,14 +82,14 @@ class _Stored(Collector):
 
 def _gauges(found: Sequence[Figure]) -> Iterator[Metric]:
     families: dict[str, GaugeMetricFamily] = {}
-    for one in found:
-        if one.name == "workers":  # told by queue and level
+    for figure in found:
+        if figure.name == "workers":  # told by queue and level
             continue
-        labels = ["queue"] if one.label else []
+        labels = ["queue"] if figure.label else []
         made = families.setdefault(
-            one.name, GaugeMetricFamily(f"backprobe_{one.name}", MEANINGS[one.name], labels=labels)
+            figure.name, GaugeMetricFamily(f"backprobe_{figure.name}", MEANINGS[figure.name], labels=labels)
         )
-        made.add_metric([one.label] if one.label else [], one.value)
+        made.add_metric([figure.label] if figure.label else [], figure.value)
     yield from families.values()
 
 
@@ -120,7 +122,7 @@ def _counters(so_far: Happened) -> Iterator[Metric]:
     yield _counter("backprobe_claims", "attempts at runs that ended, by how", "result", so_far.attempts)
     yield _counter(
         "backprobe_lease_expiries",
-        "attempts whose worker was not heard of any more",
+        "attempts whose worker sent no more heartbeats",
         "",
         {"": so_far.attempts["worker-lost"]},
     )
@@ -203,7 +205,7 @@ class Metrics:
     def __init__(self, database: Database, wakeups: Wakeups) -> None:
         self.tally = Tally()
         self._registry = CollectorRegistry()
-        self._registry.register(_Stored(database, self.tally))
+        self._registry.register(_DatabaseCollector(database, self.tally))
         self._registry.register(_Woken(wakeups))
         self.turns: Turns | None = None
         self._registry.register(_Turns(self))
@@ -223,18 +225,18 @@ class Metrics:
             registry=self._registry,
         )
 
-    def told(self) -> bytes:
-        """All of them, in Prometheus's text format 0.0.4."""
+    def render(self) -> bytes:
+        """Return all metrics in Prometheus's text format 0.0.4."""
         return generate_latest(self._registry)
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answered request and its duration."""
         self._requests.labels(method if method in _METHODS else "other", route, f"{status // 100}xx").inc()
         self._seconds.labels(route).observe(seconds)
 
 
 def route() -> str:
-    """The route of this request as the code spells it: `/v1/runs/<run>`."""
+    """Return the route of this request as the code spells it: `/v1/runs/<run>`."""
     return NO_ROUTE if request.url_rule is None else request.url_rule.rule
 
 
@@ -247,5 +249,5 @@ def register(app: Flask, metrics: Metrics) -> None:
 
     @app.after_request
     def _end(response: Response) -> Response:
-        metrics.answered(request.method, route(), response.status_code, time.perf_counter() - g.began)
+        metrics.count_request(request.method, route(), response.status_code, time.perf_counter() - g.began)
         return response

@@ -20,7 +20,7 @@ from service.context import context
 from service.limits.turns import OF_MACHINES
 from service.telemetry.metrics import route
 from store.database.ids import is_id
-from store.telemetry.trace import continued
+from store.telemetry.trace import continue_span
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -39,7 +39,7 @@ def register(app: Flask) -> None:
     def _begin() -> None:
         asked = request.headers.get("X-Request-Id", "")
         g.request_id = asked if _REQUEST_ID.fullmatch(asked) else f"req_{secrets.token_hex(8)}"
-        g.span, g.began_ns = context().spans.span(continued(request.headers.get("traceparent"))), time.time_ns()
+        g.span, g.began_ns = context().spans.span(continue_span(request.headers.get("traceparent"))), time.time_ns()
         clear_contextvars()
         trace = {} if g.span is None else g.span.fields()
         bind_contextvars(request_id=g.request_id, method=_method(), route=route(), **trace)
@@ -69,5 +69,5 @@ def _method() -> str:
 
 
 def bind_caller(found: Caller) -> None:
-    """What is logged from here on says who asked."""
+    """Name the caller in each further log line of this request."""
     bind_contextvars(tenant=found.tenant_id, actor=found.actor)
