@@ -19,13 +19,16 @@ FLAGS = [
 
 
 class RunPages:
-    """A server with runs in every state, their addresses by name."""
+    """A server with runs in every state, their addresses by name; `site`: what it serves."""
 
-    def __init__(self, url: str, runs: dict[str, str]) -> None:
-        self.url, self.runs = url, runs
+    def __init__(self, url: str, runs: dict[str, str], site: Any) -> None:
+        self.url, self.runs, self.site = url, runs, site
 
     def page(self, name: str) -> str:
-        """The address of a page: below a run by its name, else by its path, in which `{good}` is the id of a run."""
+        """The address of a page: below a run by its name, else by its path, in which `{good}` is the id of a run.
+
+        `{audit}` is that of an audit of all of them.
+        """
         run, slash, below = name.partition("/")
         if run in self.runs:
             return f"{self.url}/runs/{self.runs[run]}{slash}{below}"
@@ -55,8 +58,26 @@ def _runs(site: Any) -> dict[str, str]:
         "long": site.finished(long),
         "deep": site.finished(samples.deep(1060), judgement=judge(samples.tutorial())),
         "unrecorded": site.finished(samples.deep(300, recorded=100), judgement=judge(samples.tutorial())),
+        "trained": site.finished(samples.trained(40)),
+        "diverged": site.finished(samples.trained(30, nan_at=12)),
         "queued": site.submit(),
     }  # fmt: skip
+
+
+def _audit(site: Any, runs: dict[str, str]) -> str:
+    """An audit of these runs, one more that was refused and one of a stranger's name; compared with one before."""
+    from store.audits.judging import settle
+    from store.tables import audit_item
+
+    items = [{"custom_id": f"{name}.py", "run": run} for name, run in runs.items()]
+    items.append({"custom_id": "refused.py", "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
+    for some in (items[:2], items):
+        audit = site.client.post("/v1/audits", json={"name": "nightly <b>", "items": some}).json["id"]
+        settle(site.context.database)
+    with site.context.database.begin() as transaction:
+        named = audit_item.update().where(audit_item.c.custom_id == "hostile.py")
+        transaction.execute(named.values(custom_id=samples.HOSTILE))
+    return str(audit)
 
 
 @pytest.fixture(scope="session")
@@ -67,17 +88,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunPages]:
 
     site = make_site(tmp_path_factory.mktemp("home"), None)
     runs = _runs(site)
+    runs["audit"] = _audit(site, {name: run for name, run in runs.items() if name != "queued"})
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=4)
     server.start()
-    yield RunPages(f"http://127.0.0.1:{listening.getsockname()[1]}", runs)
+    yield RunPages(f"http://127.0.0.1:{listening.getsockname()[1]}", runs, site)
     server.stop()
     site.context.close()
 
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
-    """Chromium, without a network of its own."""
+    """Start Chromium without a network."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.pages import programs
-from docs.tutorial.shots import FLAGS, asked, ended, submitted
+from docs.tutorial.shots import FLAGS, ask, submitted, wait_for_ends
 
 WIDTHS: Final = (390, 1280, 1920)
 THEMES: Final = ("light", "dark")
@@ -32,27 +32,35 @@ PROGRAMS: Final = {
     ),
 }
 
+ADMIN: Final = ("", "keys", "projects", "tenants", "audit-log")
+
 LARGE: Final = {name.replace(" ", "-"): text for name, text in programs().items() if name != "a snippet"}
 
 
 def pages(url: str) -> dict[str, str]:
     """The paths of all pages by name."""
     runs = submitted(url)
-    runs |= {name: asked(f"{url}/v1/runs", {"source": text})["id"] for name, text in (PROGRAMS | LARGE).items()}
-    ended(url, runs)
-    audit = asked(f"{url}/v1/audits", {"items": [{"custom_id": name, "run": run} for name, run in runs.items()]})["id"]
+    runs |= {name: ask(f"{url}/v1/runs", {"source": text})["id"] for name, text in (PROGRAMS | LARGE).items()}
+    wait_for_ends(url, runs)
+    audit = ask(f"{url}/v1/audits", {"items": [{"custom_id": name, "run": run} for name, run in runs.items()]})["id"]
     return {
         "start": "/",
         "runs": "/runs",
         "runs-filtered": "/runs?status=failed",
         **{f"run-{name}": f"/runs/{run}" for name, run in runs.items()},
         "tensor": f"/runs/{runs['wrong']}/tensors/0",
-        "live": f"/runs/{asked(f'{url}/v1/runs', {'source': 'import time; time.sleep(90)'})['id']}",
+        "live": f"/runs/{ask(f'{url}/v1/runs', {'source': 'import time; time.sleep(90)'})['id']}",
         "compare": f"/compare?a={runs['wrong']}&b={runs['right']}",
+        "compare-choose": "/compare",
         "rules": "/rules",
         "rule": "/rules/BP101",
         "audits": "/audits",
+        **{f"admin-{name or 'overview'}": f"/admin/{name}".rstrip("/") for name in ADMIN},
         "audit": f"/audits/{audit}",
+        "audit-cell": f"/audits/{audit}?level=warning",
+        "projects": "/projects",
+        "project": "/projects/default",
+        "findings": "/findings",
         "problem": "/problems/not-found",
         "missing": "/runs/run_none",
     }
@@ -70,15 +78,15 @@ def take(url: str, paths: dict[str, str], folder: Path) -> list[str]:
                 tab = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=theme)
                 for name, path in paths.items():
                     faults += [
-                        f"{name} {theme} {width}: {one}"
-                        for one in _taken(tab, url + path, folder / f"{name}-{width}-{theme}.png")
+                        f"{name} {theme} {width}: {fault}"
+                        for fault in _take_shot(tab, url + path, folder / f"{name}-{width}-{theme}.png")
                     ]
                 tab.close()
         browser.close()
     return faults
 
 
-def _taken(tab: Any, address: str, path: Path) -> list[str]:
+def _take_shot(tab: Any, address: str, path: Path) -> list[str]:
     answer = tab.goto(address, wait_until="load")
     if "live" not in path.name:
         tab.wait_for_load_state("networkidle", timeout=QUIET_MS)

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-RUNS = ["good", "failed", "exceeded", "lost", "nan", "hostile", "long", "queued"]
-PAGES = ["runs", "runs?status=lost", "runs?status=canceled", "rules/BP101", "problems/not-found", *RUNS]
+RUNS = ["trained", "good", "failed", "exceeded", "lost", "nan", "hostile", "long", "queued"]
+PAGES = [
+    "runs",
+    "runs?status=lost",
+    "runs?status=canceled",
+    "findings?state=all",
+    "findings?q=none",
+    "rules/BP101",
+    "problems/not-found",
+    "projects",
+    "projects/default?days=7",
+    "projects/default",
+    "projects/default?days=90",
+    "audits",
+    "audits/{audit}",
+    "audits/{audit}?cell=0.non-leaf-grad-read",
+    *RUNS,
+]
 
 BASICS = """() => {
   const faults = [];
@@ -20,7 +36,7 @@ BASICS = """() => {
     if (!name) faults.push('a nameless link: ' + e.outerHTML.slice(0, 80));
   }
   for (const e of document.querySelectorAll('table')) if (!e.querySelector('thead th[scope=col]')) faults.push('a table without headers');
-  for (const e of document.querySelectorAll('[tabindex]')) if (e.tabIndex > 0) faults.push('a tab order of its own');
+  for (const e of document.querySelectorAll('[tabindex]')) if (e.tabIndex > 0) faults.push('a tab order that differs from the document order');
   for (const e of document.querySelectorAll('svg')) {
     const role = e.getAttribute('role'); // a group: its boxes are reached one by one
     if (!e.closest('[aria-hidden=true]') && !(role === 'img' || (role === 'group' && e.getAttribute('aria-label')))) faults.push('a drawing without a role');
@@ -31,7 +47,7 @@ BASICS = """() => {
     if (now > level + 1) faults.push('a heading skips: ' + e.textContent.slice(0, 40));
     level = now;
   }
-  for (const e of document.querySelectorAll('[style], [onclick], [onerror]')) if (!e.closest('svg, canvas')) faults.push('inline: ' + e.outerHTML.slice(0, 80));
+  for (const e of document.querySelectorAll('[style], [onclick], [onerror]')) if (!e.closest('svg, canvas, .uplot')) faults.push('inline: ' + e.outerHTML.slice(0, 80));
   return faults;
 }"""
 
@@ -76,7 +92,13 @@ def test_a_page_is_whole_named_and_readable(walk, served, name):
 
 
 @pytest.mark.parametrize("width", [360, 700, 1000, 1920])
-@pytest.mark.parametrize("name", ["runs", "good", "long", "hostile", "good/tensors/3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "runs", "findings?state=all", "good", "long", "hostile", "good/tensors/3",
+        "projects/default?days=90", "audits/{audit}",
+    ],
+)  # fmt: skip
 def test_nothing_is_cut_off_at_any_width(walk, served, name, width):
     walk.tab.set_viewport_size({"width": width, "height": 800})
     walk.tab.goto(served.page(name))
@@ -88,7 +110,10 @@ SIDEWAYS = """() => [...document.querySelectorAll('.scroll')].filter(e => e.scro
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["runs", "good", "failed", "rules", "good/tensors/3"])
+@pytest.mark.parametrize(
+    "name",
+    ["runs", "findings?state=all", "good", "failed", "rules", "good/tensors/3", "projects", "projects/default?days=90"],
+)
 def test_no_table_hides_a_column_at_the_widths_that_are_looked_at(walk, served, name, width):
     walk.tab.set_viewport_size({"width": width, "height": 800})
     walk.tab.goto(served.page(name))

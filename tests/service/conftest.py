@@ -23,11 +23,11 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Makes applications on SQLite, with other settings."""
     made: list[Site] = []
 
-    def one(**settings: Any) -> Site:
+    def make_app(**settings: Any) -> Site:
         made.append(make_site(tmp_path / f"home{len(made)}", None, **settings))
         return made[-1]
 
-    yield one
+    yield make_app
     for site in made:
         site.context.close()
 
@@ -51,11 +51,11 @@ def module_make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
     """Makes applications for the tests of a module, on SQLite unless a URL is given."""
     made: list[Site] = []
 
-    def one(database_url: str | None = None, **settings: Any) -> Site:
+    def make_app(database_url: str | None = None, **settings: Any) -> Site:
         made.append(make_site(tmp_path_factory.mktemp("home"), database_url, **settings))
         return made[-1]
 
-    yield one
+    yield make_app
     for site in made:
         site.context.close()
 
@@ -94,17 +94,12 @@ def site(both: Site) -> Site:
 @pytest.fixture
 def two(site: Site) -> list[dict[str, str]]:
     """Headers with a key of each of two new tenants, which may do all in it."""
-    from service.auth.caller import digest_of, new_key
-    from store.access import keys, tenants
+    from store.access import tenants
     from store.database.ids import new_id
 
     headers = []
     for _ in range(2):
-        secret, prefix = new_key()
-        digest = digest_of(secret, site.context.settings.secret)
         with site.context.database.begin() as transaction:
             number = tenants.create(transaction, new_id("tnt"))
-            new = keys.NewKey(name="t", prefix=prefix, digest=digest, scopes=("admin",), created_by="test")
-            keys.create(transaction, new, tenant_id=number)
-        headers.append({"Authorization": f"Bearer {secret}"})
+        headers.append({"Authorization": f"Bearer {site.make_key(tenant_id=number)[0]}"})
     return headers

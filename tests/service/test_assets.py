@@ -1,4 +1,4 @@
-"""The pages' scripts: found by their manifest, missed without harm by pages, and by a build unless it is told to miss them."""
+"""The pages' scripts are found by their manifest. Pages work without them. A build fails without them unless it may miss them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_programs_are_audited_as_one_and_a_retried_job_finds_the_same(served, jo
     assert annotations[-1] == f"backprobe: 1 error; pre-merge failed: 1 fail; 1 finding; audit {told['audit']}"
     run = site.client.get(f"/v1/runs/{item['run']}").json
     files = site.client.get(f"/v1/snippets/{run['snippet']}").json["files"]
-    assert [one["path"] for one in files] == ["jobs/list.txt", "jobs/train.py", "jobs/words.py"]
+    assert [file["path"] for file in files] == ["jobs/list.txt", "jobs/train.py", "jobs/words.py"]
     assert (run["arguments"], run["entry"], run["limits"]["wall_seconds"], run["seed"]) == (
         ["x"],
         "jobs/train.py",
@@ -65,7 +65,7 @@ def test_programs_are_audited_as_one_and_a_retried_job_finds_the_same(served, jo
         0,
     )
     audits = site.client.get("/v1/audits").json["items"]
-    assert [(one["name"], one["labels"]["pr"]) for one in audits] == [("pre-merge", "12")]
+    assert [(audit["name"], audit["labels"]["pr"]) for audit in audits] == [("pre-merge", "12")]
     assert main(command) == 1
     assert f"pre-merge failed: 1 fail; 1 finding\n{url}/v1/audits/{audits[0]['id']}" in capsys.readouterr().out
     assert len(site.client.get("/v1/audits").json["items"]) == 1
@@ -146,7 +146,7 @@ def test_a_job_that_is_retried_after_ctrl_c_begins_anew_and_its_own_retry_finds_
     ending.join()
     assert main(["audit", "--policy", "policy.toml", "--url", url]) == 1
     told = site.client.get("/v1/audits").json["items"]
-    assert [one["status"] for one in told] == ["judged", "canceled"]
+    assert [audit["status"] for audit in told] == ["judged", "canceled"]
 
 
 def test_a_program_that_raised_is_told_with_its_exception(served, jobs, samples, capsys):
@@ -155,13 +155,13 @@ def test_a_program_that_raised_is_told_with_its_exception(served, jobs, samples,
     site, url = served
     error = RunError(whose="program", code="raised", type="ValueError", message="no rows\nat all", path="a.py", line=3)
 
-    def ended():
+    def end_run():
         while not (queued := site.client.get("/v1/runs?status=queued").json["items"]):
             pass
         site.finish(queued[0]["id"], samples.tutorial(), status="failed", exit_code=1, error=error)
         judging.settle(site.context.database)
 
-    ending = threading.Thread(target=ended)
+    ending = threading.Thread(target=end_run)
     ending.start()
     assert main(["audit", "jobs/train.py", "--url", url]) == 1
     ending.join()

@@ -24,12 +24,12 @@ def ask(site, method, path, status, **more):
     return answer
 
 
-def begun(site, samples, *names, **more):
-    """An audit of the tutorial under each of these names: its id, and its runs by name."""
+def begin_audit(site, samples, *names, **more):
+    """Begin an audit of the tutorial under each of these names. Return its id and its runs by name."""
     items = [{"custom_id": name, "source": samples.TUTORIAL} for name in names]
     audit = ask(site, "POST", "/v1/audits", 202, json={"items": items, **more}).json["id"]
     told = ask(site, "GET", f"/v1/audits/{audit}/items", 200).json["items"]
-    return audit, {one["custom_id"]: one["run"] for one in told}
+    return audit, {item["custom_id"]: item["run"] for item in told}
 
 
 def settle(site):
@@ -47,7 +47,7 @@ def events_of(text):
 
 
 def test_what_is_new_of_an_audit_is_told_once(site, samples):
-    audit, runs = begun(site, samples, "a", "b")
+    audit, runs = begin_audit(site, samples, "a", "b")
     path = f"/v1/audits/{audit}/events"
     (first,) = ask(site, "GET", path, 200).json["items"]
     assert (first["kind"], first["items"], first["verdict"]) == ("progress", {"total": 2, "running": 2}, None)
@@ -63,7 +63,7 @@ def test_what_is_new_of_an_audit_is_told_once(site, samples):
 
 
 def test_a_stream_tells_each_item_that_ends_then_the_verdict_and_ends(site, samples):
-    audit, runs = begun(site, samples, "a", "b")
+    audit, runs = begin_audit(site, samples, "a", "b")
     answer = site.app.test_client().get(f"/v1/audits/{audit}/events", headers=STREAM, buffered=False)
     assert answer.mimetype == "text/event-stream"
     parts, seen = iter(answer.response), ""
@@ -92,7 +92,7 @@ def test_a_stream_tells_each_item_that_ends_then_the_verdict_and_ends(site, samp
 
 
 def test_a_stream_of_an_audit_that_is_canceled_ends_with_it(site, samples):
-    audit, _ = begun(site, samples, "a")
+    audit, _ = begin_audit(site, samples, "a")
     answer = site.app.test_client().get(f"/v1/audits/{audit}/events", headers=STREAM, buffered=False)
     parts, seen = iter(answer.response), ""
     while "event: progress" not in seen:
@@ -106,7 +106,7 @@ def test_a_stream_of_an_audit_that_is_canceled_ends_with_it(site, samples):
 
 
 def test_who_may_not_see_an_audit_is_told_of_no_events(site, samples):
-    audit, _ = begun(site, samples, "a")
+    audit, _ = begin_audit(site, samples, "a")
     other = ask(site, "POST", "/v1/projects", 201, json={"name": "events"}).json["id"]
     made = ask(site, "POST", "/v1/keys", 201, json={"name": "events", "scopes": ["read"], "project": other}).json
     key = {"Authorization": f"Bearer {made['secret']}"}
@@ -131,28 +131,28 @@ def served(make, full_tier):
 
 def test_over_sockets_streams_of_a_run_and_of_an_audit_with_one_number_are_told_apart(served, samples):
     site, port = served
-    audit, runs = begun(site, samples, "a")
+    audit, runs = begin_audit(site, samples, "a")
     with site.context.database.read() as reading:
         numbers = [reading.execute(sa.select(table.c.id)).scalars().all() for table in (tables.run, tables.audit)]
     assert numbers[0] == numbers[1], "what could be taken for each other"
     with contextlib.ExitStack() as held:
         connections = []
         for path in (f"/v1/runs/{runs['a']}/events", f"/v1/audits/{audit}/events"):
-            one = held.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", port), SECONDS)))
-            one.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode())
-            connections.append(one)
+            connection = held.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", port), SECONDS)))
+            connection.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode())
+            connections.append(connection)
         texts = []
-        for one, first in zip(connections, (b"event: queued", b"event: progress"), strict=True):
+        for connection, first in zip(connections, (b"event: queued", b"event: progress"), strict=True):
             read = b""
             while first not in read:
-                piece = one.recv(1 << 16)
+                piece = connection.recv(1 << 16)
                 assert piece, read
                 read += piece
             texts.append(read)
         site.finish(runs["a"], samples.tutorial())
         settle(site)
-        for at, one in enumerate(connections):
-            while piece := one.recv(1 << 16):
+        for at, connection in enumerate(connections):
+            while piece := connection.recv(1 << 16):
                 texts[at] += piece
     of_run, of_audit = (events_of(text.partition(b"\r\n\r\n")[2].decode()) for text in texts)
     assert [kind for _, kind, _ in of_run] == ["queued", "claimed", "status", "end"]
@@ -163,11 +163,11 @@ def test_over_sockets_streams_of_a_run_and_of_an_audit_with_one_number_are_told_
 def test_the_trend_counts_the_newest_verdicts_of_each_day(site, samples):
     policy = ask(site, "POST", "/v1/policies", 201, json={"name": "trend", "fail": ["BP1"]}).json["id"]
     for more in ({"policy": policy}, {"policy": policy}, {}):
-        _, runs = begun(site, samples, "a", "b", **more)
+        _, runs = begin_audit(site, samples, "a", "b", **more)
         for run in runs.values():
             site.finish(run, samples.tutorial())
     settle(site)
-    audit, _ = begun(site, samples, "c", policy=policy)
+    audit, _ = begin_audit(site, samples, "c", policy=policy)
     ask(site, "POST", f"/v1/audits/{audit}/cancel", 202)
     with site.context.database.begin() as transaction:
         older = sa.select(sa.func.min(tables.audit.c.id)).scalar_subquery()

@@ -20,7 +20,7 @@ TEXT = {"source": "x = 1\n"}
 
 def body(*items, **head):
     """NDJSON of these items; bytes go as they are."""
-    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in (head, *items)]
+    lines = [item if isinstance(item, bytes) else json.dumps(item).encode() for item in (head, *items)]
     return b"".join(line + b"\n" for line in lines)
 
 
@@ -28,22 +28,22 @@ def body(*items, **head):
 def send(site):
     """`send(data, status, key)`: the answer to an upload."""
 
-    def one(data, status=202, key=None, client=None, **more):
+    def send_upload(data, status=202, key=None, client=None, **more):
         headers = {"Content-Type": MEDIA} | ({} if key is None else {"Idempotency-Key": key}) | more.pop("headers", {})
         sent = {"data": data} if isinstance(data, bytes) else {"input_stream": data, **more}
         answer = (client or site.client).post("/v1/audits", headers=headers, **sent)
         assert answer.status_code == status, answer.text
         return answer
 
-    return one
+    return send_upload
 
 
 @pytest.fixture
 def items_of(site):
-    def one(audit):
+    def load_items(audit):
         return list(map(json.loads, site.client.get(f"/v1/audits/{audit}/items?format=ndjson").text.splitlines()))
 
-    return one
+    return load_items
 
 
 def broken(data, at):
@@ -78,17 +78,21 @@ def test_each_line_is_an_item_and_a_bad_line_fails_alone(site, send, items_of, s
     assert (told["name"], told["status"], told["labels"]) == ("nightly", "running", {"commit": "9f2c1ab"})
     assert (told["items"]["total"], told["items"]["running"]) == (11, 2)
     items = items_of(told["id"])
-    assert [one["custom_id"] for one in items] == [
+    assert [item["custom_id"] for item in items] == [
         "a", "b", "typo", None, "more", None, None, None, "gone", None, None,
     ]  # fmt: skip
-    said = [None if one["problem"] is None else (one["problem"]["line"], one["problem"]["code"]) for one in items]
+    said = [None if item["problem"] is None else (item["problem"]["line"], item["problem"]["code"]) for item in items]
     assert said == [
         None, None, (5, "syntax-error"), (6, "malformed-request"), (7, "invalid-request"), (8, "invalid-request"),
         (9, "too-large"), (10, "malformed-request"), (11, "not-found"), (12, "invalid-request"), (13, "invalid-request"),
     ]  # fmt: skip
-    places = {one["problem"]["line"]: one["problem"]["errors"] for one in items if one["problem"]}
+    places = {item["problem"]["line"]: item["problem"]["errors"] for item in items if item["problem"]}
     assert places[5][0]["pointer"] == "#/source"
-    assert places[7][0] == {"pointer": "#/sauce", "code": "unknown-field", "detail": "There is no such field."}
+    assert places[7][0] == {
+        "pointer": "#/sauce",
+        "code": "unknown-field",
+        "detail": "There is no such field. Did you mean `source`?",
+    }
     assert (places[8][0]["pointer"], places[8][0]["code"]) == ("#/custom_id", "doubled-custom-id")
     assert places[12][0] == {"pointer": "#/custom_id", "code": "missing-field", "detail": "This field is needed."}
     run = site.client.get(f"/v1/runs/{items[0]['run']}").json
@@ -114,7 +118,7 @@ def test_each_line_is_an_item_and_a_bad_line_fails_alone(site, send, items_of, s
 def test_a_first_line_that_is_no_audit_is_refused_whole(site, send, sent, code):
     answer = send(sent, {"malformed-request": 400, "invalid-request": 422, "not-found": 404}[code], key="k")
     assert answer.json["code"] == code
-    assert [one["status"] for one in audits(site)] == (["canceled"] if sent == b"{}\n" else [])
+    assert [audit["status"] for audit in audits(site)] == (["canceled"] if sent == b"{}\n" else [])
     assert send(body({"custom_id": "a", **TEXT}), key="k").json["items"]["total"] == 1
 
 
@@ -126,11 +130,11 @@ def test_a_broken_upload_goes_on_where_it_stood(site, send, items_of):
     assert (open_["status"], open_["items"]["total"], open_["verdict"]) == ("open", 500, None)
     assert audit_judging.settle(site.context.database) == ()
     send(**broken(whole, whole.index(b'"custom_id": "1250"')), status=400, key="k")
-    assert [one["items"]["total"] for one in audits(site)] == [1000]
+    assert [audit["items"]["total"] for audit in audits(site)] == [1000]
     told = send(whole, key="k")
     assert (told.json["id"], told.json["status"], told.json["items"]["total"]) == (open_["id"], "running", 1301)
     assert "Idempotent-Replayed" not in told.headers
-    assert [one["custom_id"] for one in items_of(open_["id"])] == ["first", *map(str, range(1300))]
+    assert [item["custom_id"] for item in items_of(open_["id"])] == ["first", *map(str, range(1300))]
     again = send(whole, key="k")
     assert (again.json["id"], again.headers["Idempotent-Replayed"]) == (open_["id"], "true")
     assert len(site.client.get("/v1/runs").json["items"]) == 2
@@ -139,16 +143,16 @@ def test_a_broken_upload_goes_on_where_it_stood(site, send, items_of):
 
 
 def test_another_upload_under_the_same_key_is_refused_and_changes_nothing(site, send):
-    one, two, three = ({"custom_id": name, **TEXT} for name in "abc")
-    first = send(body(one, two), key="k").json
-    for other in (body(one), body(two, one), body(one, two, three), body(one, two, name="other")):
+    item_a, item_b, item_c = ({"custom_id": name, **TEXT} for name in "abc")
+    first = send(body(item_a, item_b), key="k").json
+    for other in (body(item_a), body(item_b, item_a), body(item_a, item_b, item_c), body(item_a, item_b, name="other")):
         assert send(other, 422, key="k").json["code"] == "idempotency-mismatch"
-    json_ = site.client.post("/v1/audits", json={"items": [one]}, headers={"Idempotency-Key": "k"})
+    json_ = site.client.post("/v1/audits", json={"items": [item_a]}, headers={"Idempotency-Key": "k"})
     assert (json_.status_code, json_.json["code"]) == (422, "idempotency-mismatch")
     assert site.client.post("/v1/runs", json=TEXT, headers={"Idempotency-Key": "run"}).status_code == 202
-    assert send(body(one, two), 422, key="run").json["code"] == "idempotency-mismatch"
+    assert send(body(item_a, item_b), 422, key="run").json["code"] == "idempotency-mismatch"
     assert [told["id"] for told in audits(site)] == [first["id"]]
-    assert send(body(one, two), key="k").json["items"]["total"] == 2
+    assert send(body(item_a, item_b), key="k").json["items"]["total"] == 2
 
 
 def test_a_key_of_one_project_cannot_go_on_with_the_upload_of_another(site, send):
@@ -182,13 +186,13 @@ def test_a_full_queue_stops_an_upload_and_it_goes_on_when_there_is_room(site, se
         for _ in range(2):
             full = send(whole, 429, key="k")
             assert (full.json["code"], full.headers["Retry-After"]) == ("quota-exceeded", "10")
-            assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("open", 3)]
+            assert [(audit["status"], audit["items"]["total"]) for audit in audits(site)] == [("open", 3)]
         may_queue(5)
         told = send(whole, key="k").json
     finally:
         may_queue(10_000)
-    assert [one["custom_id"] for one in items_of(told["id"])] == list("01234")
-    assert len({one["run"] for one in items_of(told["id"])}) == 5
+    assert [item["custom_id"] for item in items_of(told["id"])] == list("01234")
+    assert len({item["run"] for item in items_of(told["id"])}) == 5
 
 
 class Interrupted(io.BytesIO):
@@ -226,7 +230,7 @@ def test_of_two_that_send_the_same_upload_at_once_each_piece_is_stored_once(site
     slow = Interrupted(whole, whole.index(b'"custom_id": "1100"'), overtake(broken(whole, len(whole)), 202))
     told = send(slow, key="k")
     assert told.json["status"] == "running"
-    assert [one["custom_id"] for one in items_of(told.json["id"])] == list(map(str, range(1200)))
+    assert [item["custom_id"] for item in items_of(told.json["id"])] == list(map(str, range(1200)))
 
 
 def test_an_upload_of_an_audit_that_was_canceled_stores_no_more(site, send):
@@ -298,11 +302,11 @@ def test_an_upload_of_bad_lines_is_refused_at_the_hundredth_and_lists_them(site,
         assert told["detail"] == (
             "100 of the first 105 lines are bad: the rest was not read, and the audit is canceled."
         )
-        assert [one["line"] for one in told["errors"]] == [5, 6, *range(8, 106)]
-        assert [one["code"] for one in told["errors"][:2]] == ["malformed-request", "syntax-error"]
+        assert [error["line"] for error in told["errors"]] == [5, 6, *range(8, 106)]
+        assert [error["code"] for error in told["errors"][:2]] == ["malformed-request", "syntax-error"]
         assert told["errors"][1]["detail"].startswith("typo.py, line 1: ")
         assert told["errors"][2]["detail"].startswith("#: ")
-    assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("canceled", 0)] * 2
+    assert [(audit["status"], audit["items"]["total"]) for audit in audits(site)] == [("canceled", 0)] * 2
     assert site.client.get("/v1/runs").json["items"] == []
     assert send(body({"custom_id": "a", **TEXT}), key="k").json["items"]["total"] == 1  # the key is free again
 
@@ -310,14 +314,17 @@ def test_an_upload_of_bad_lines_is_refused_at_the_hundredth_and_lists_them(site,
 def test_a_hundred_names_that_are_taken_are_a_hundred_bad_lines_and_99_are_items(site, send, items_of):
     known = site.finished()
 
-    def named(count):
+    def repeat_item(count):
         return body(*({"custom_id": "a", "run": known} for _ in range(count + 1)))
 
-    told = send(named(99)).json
-    assert [one["problem"] is None for one in items_of(told["id"])] == [True] + [False] * 99
-    refused = send(named(100), 422).json
+    told = send(repeat_item(99)).json
+    assert [item["problem"] is None for item in items_of(told["id"])] == [True] + [False] * 99
+    refused = send(repeat_item(100), 422).json
     assert (refused["code"], len(refused["errors"])) == ("invalid-request", 100)
-    assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("canceled", 100), ("running", 100)]
+    assert [(audit["status"], audit["items"]["total"]) for audit in audits(site)] == [
+        ("canceled", 100),
+        ("running", 100),
+    ]
 
 
 def test_an_upload_whose_refused_lines_take_long_is_refused_before_there_are_many(site, send, monkeypatch):
@@ -327,8 +334,8 @@ def test_an_upload_whose_refused_lines_take_long_is_refused_before_there_are_man
     unserved = {"custom_id": "a", **TEXT, "isolation": "gvisor"}
     told = send(body({"custom_id": "b", **TEXT}, unserved, {"custom_id": "c", **TEXT}), 422).json
     assert told["detail"].startswith("1 of the first 3 lines are refused, and took 0 s to look at: ")
-    assert [(one["line"], one["code"]) for one in told["errors"]] == [(3, "isolation-unavailable")]
-    assert [one["status"] for one in audits(site)] == ["canceled"]
+    assert [(error["line"], error["code"]) for error in told["errors"]] == [(3, "isolation-unavailable")]
+    assert [audit["status"] for audit in audits(site)] == ["canceled"]
 
 
 def test_a_body_that_says_it_is_longer_than_256_mib_is_refused_before_it_is_read(plain_site):

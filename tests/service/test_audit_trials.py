@@ -42,16 +42,16 @@ def fix(line, text, safety="safe"):
     return Fix(title="Do", safety=safety, edits=(Edit(path="train.py", region=place, text=text),))
 
 
-def found(record, *fixes):
-    """The judgement of the record: its finding once per fix, each at a line and with a fix of its own."""
+def judge_with_fixes(record, *fixes):
+    """Return the judgement of the record with its finding once per fix. Each has another line and another fix."""
     judged = judge(record)
-    (one,) = judged.findings
+    (finding,) = judged.findings
     findings = []
     for at, its in enumerate(fixes):
-        region = msgspec.structs.replace(one.location.region, start_line=3 + at, end_line=3 + at)
-        location = msgspec.structs.replace(one.location, region=region)
+        region = msgspec.structs.replace(finding.location.region, start_line=3 + at, end_line=3 + at)
+        location = msgspec.structs.replace(finding.location, region=region)
         findings.append(
-            msgspec.structs.replace(one, location=location, fingerprint=f"{at:016x}", fixes=(its,), evidence={})
+            msgspec.structs.replace(finding, location=location, fingerprint=f"{at:016x}", fixes=(its,), evidence={})
         )
     return dataclasses.replace(judged, findings=tuple(findings))
 
@@ -100,8 +100,8 @@ def audit(served, record, first, edited, *options):
 
 
 def test_a_fix_is_tried_there_and_is_told_and_patched(served, job, record, samples, capsys):
-    silent = found(record)
-    done = audit(served, record, found(record, fix(4, "# A\n")), lambda _: silent, "--patch", "p")
+    silent = judge_with_fixes(record)
+    done = audit(served, record, judge_with_fixes(record, fix(4, "# A\n")), lambda _: silent, "--patch", "p")
     lines = samples.TUTORIAL.splitlines(keepends=True)
     edited = "".join([*lines[:3], "# A\n", *lines[3:]])
     assert done == (0, [edited])
@@ -113,10 +113,10 @@ def test_a_fix_is_tried_there_and_is_told_and_patched(served, job, record, sampl
 
 
 def test_a_fix_that_leaves_the_finding_or_is_not_safe_is_told_and_not_patched(served, job, record, capsys):
-    first = found(record, fix(4, "# A\n"), fix(5, "# B\n", safety="unsafe"))
+    first = judge_with_fixes(record, fix(4, "# A\n"), fix(5, "# B\n", safety="unsafe"))
 
     def edited(text):
-        return first if "# A" in text else found(record, fix(4, "# A\n"))
+        return first if "# A" in text else judge_with_fixes(record, fix(4, "# A\n"))
 
     code, _texts = audit(served, record, first, edited, "--patch", "p")
     out = capsys.readouterr().out
@@ -127,14 +127,14 @@ def test_a_fix_that_leaves_the_finding_or_is_not_safe_is_told_and_not_patched(se
 
 @pytest.mark.parametrize("is_well", [True, False], ids=["well", "not well"])
 def test_two_fixes_of_a_program_run_once_more_together(served, job, record, capsys, is_well):
-    one, other = fix(4, "# A\n"), fix(6, "# B\n")
-    first = found(record, one, other)
+    first_fix, second_fix = fix(4, "# A\n"), fix(6, "# B\n")
+    first = judge_with_fixes(record, first_fix, second_fix)
 
     def edited(text):
         if "# A" in text and "# B" in text:
-            return found(record) if is_well else first
+            return judge_with_fixes(record) if is_well else first
         (left,) = [at for at, mark in enumerate(("# A", "# B")) if mark not in text]
-        kept = found(record, one, other).findings[left]
+        kept = judge_with_fixes(record, first_fix, second_fix).findings[left]
         return dataclasses.replace(first, findings=(kept,))
 
     code, texts = audit(served, record, first, edited, "--patch", "p")
@@ -150,8 +150,8 @@ def test_two_fixes_of_a_program_run_once_more_together(served, job, record, caps
 
 def test_a_trial_that_the_service_refuses_is_told_with_its_reason(served, job, record, capsys, monkeypatch):
     site, _url = served
-    first = found(record, fix(99, "# A\n"))  # a line that the program does not have
-    code, texts = audit(served, record, first, lambda _: found(record), "--try-fixes")
+    first = judge_with_fixes(record, fix(99, "# A\n"))  # a line that the program does not have
+    code, texts = audit(served, record, first, lambda _: judge_with_fixes(record), "--try-fixes")
     assert (code, texts) == (0, [])
     assert "fix (safe): Do; not tried (The program that was sent ends before a line" in " ".join(
         capsys.readouterr().out.split()
@@ -163,20 +163,22 @@ def test_a_trial_that_the_service_refuses_is_told_with_its_reason(served, job, r
 def pressed(monkeypatch):
     """Ctrl-C at the next wait for a trial, or for the run of all fixes."""
 
-    def at(what):
+    def press_at(what):
         def interrupted(*_args, **_options):
             raise KeyboardInterrupt
 
         monkeypatch.setattr(what, interrupted)
 
-    return at
+    return press_at
 
 
 def test_ctrl_c_cancels_the_trials(served, job, record, monkeypatch, pressed):
     site, _url = served
     pressed("backprobe.cli.audit.remote_trials.RemoteTrials._wait")
     monkeypatch.setattr(Workers, "_end", _only(Workers._end, lambda row: row["origin"] != "trial"))
-    code, texts = audit(served, record, found(record, fix(4, "# A\n")), lambda _: found(record), "--try-fixes")
+    code, texts = audit(
+        served, record, judge_with_fixes(record, fix(4, "# A\n")), lambda _: judge_with_fixes(record), "--try-fixes"
+    )
     assert (code, texts) == (130, [])
     (trial,) = site.client.get("/v1/runs?origin=trial").json["items"]
     assert trial["status"] == "canceled"
@@ -184,7 +186,7 @@ def test_ctrl_c_cancels_the_trials(served, job, record, monkeypatch, pressed):
 
 def test_ctrl_c_cancels_the_run_of_all_fixes(served, job, record, monkeypatch, pressed):
     site, _url = served
-    first = found(record, fix(4, "# A\n"), fix(6, "# B\n"))
+    first = judge_with_fixes(record, fix(4, "# A\n"), fix(6, "# B\n"))
 
     def edited(text):
         (left,) = [at for at, mark in enumerate(("# A", "# B")) if mark not in text]
@@ -204,8 +206,8 @@ def test_ctrl_c_cancels_the_run_of_all_fixes(served, job, record, monkeypatch, p
 
 
 def _only(end, is_taken):
-    def ended(workers, row):
+    def end_if_taken(workers, row):
         if is_taken(row):
             end(workers, row)
 
-    return ended
+    return end_if_taken

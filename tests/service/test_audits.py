@@ -20,12 +20,12 @@ from store.runs.model import RunError
 
 @pytest.fixture
 def ask(site):
-    def one(method, path, status, **more):
+    def send(method, path, status, **more):
         answer = site.client.open(path, method=method, **more)
         assert answer.status_code == status, answer.text
         return answer
 
-    return one
+    return send
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def settle(site):
 
 
 @pytest.fixture
-def begun(ask):
-    """`begun(items, **more)`: an audit as it is told when it is begun."""
+def begin_audit(ask):
+    """`begin_audit(*items, **more)` begins an audit and returns the answer."""
 
-    def one(*items, **more):
+    def post_items(*items, **more):
         return ask("POST", "/v1/audits", 202, json={"items": list(items), **more}).json
 
-    return one
+    return post_items
 
 
 def policy(ask, name="pre-merge", **body):
@@ -82,11 +82,13 @@ def test_a_policy_of_unknown_rules_is_refused_with_the_nearest(ask, pattern, sai
     assert said in told["detail"]
 
 
-def test_an_audit_is_judged_when_its_last_run_has_ended(site, ask, begun, settle, samples):
+def test_an_audit_is_judged_when_its_last_run_has_ended(site, ask, begin_audit, settle, samples):
     webhook = {"url": "https://hooks.example/in", "events": ["audit.judged", "audit_item.ended"]}
     ask("POST", "/v1/webhooks", 201, json=webhook)
     known = site.finished()
-    audit = begun({"custom_id": "a", "source": samples.TUTORIAL}, {"custom_id": "b", "run": known}, name="nightly")
+    audit = begin_audit(
+        {"custom_id": "a", "source": samples.TUTORIAL}, {"custom_id": "b", "run": known}, name="nightly"
+    )
     assert (audit["status"], audit["verdict"], audit["items"]["total"], audit["items"]["running"]) == (
         "running", None, 2, 2,
     )  # fmt: skip
@@ -113,9 +115,9 @@ def test_an_audit_is_judged_when_its_last_run_has_ended(site, ask, begun, settle
     assert events[-1][1]["verdict"] == "passed"
 
 
-def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(site, ask, begun, settle, samples):
+def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(site, ask, begin_audit, settle, samples):
     strict = policy(ask, fail=["non-leaf-grad-read"])
-    audit = begun(
+    audit = begin_audit(
         {"custom_id": "found", "run": site.finished()},
         {"custom_id": "failed", "run": site.finished(status="failed", exit_code=1)},
         {"custom_id": "canceled", "run": site.finished(status="canceled")},
@@ -152,10 +154,12 @@ def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(s
     assert ask("GET", f"{path}/findings?format=junit", 200).mimetype == "application/xml"
 
 
-def test_a_run_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(site, ask, begun, settle, samples):
+def test_a_run_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(
+    site, ask, begin_audit, settle, samples
+):
     calls = len(samples.tutorial().backward_calls)
     demands = policy(ask, min_backward_calls=calls + 1)
-    audit = begun({"custom_id": "a", "run": site.finished()}, policy=demands)
+    audit = begin_audit({"custom_id": "a", "run": site.finished()}, policy=demands)
     settle()
     path = audit["links"]["self"]
     assert ask("GET", f"/v1/policies/{demands}", 200).json["min_backward_calls"] == calls + 1
@@ -166,29 +170,31 @@ def test_a_run_with_fewer_backward_calls_than_the_policy_demands_was_not_judged(
     ask("POST", "/v1/policies", 422, json={"name": "c", "min_backward_calls": -1})
 
 
-def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, begun, settle):
-    base = begun({"custom_id": "a", "run": site.finished()})
+def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, begin_audit, settle):
+    base = begin_audit({"custom_id": "a", "run": site.finished()})
     settle()
     both = {"baseline": base["id"]}
-    strict = begun({"custom_id": "a", "run": site.finished()}, policy=policy(ask, "all", fail=["*"]), **both)
+    strict = begin_audit({"custom_id": "a", "run": site.finished()}, policy=policy(ask, "all", fail=["*"]), **both)
     new_only = policy(ask, "new", fail=["*"], new_only=True)
-    lenient = begun({"custom_id": "a", "run": site.finished()}, policy=new_only, **both)
+    lenient = begin_audit({"custom_id": "a", "run": site.finished()}, policy=new_only, **both)
     assert set(settle()) == {strict["id"], lenient["id"]}
-    verdicts = [ask("GET", one["links"]["self"], 200).json for one in (strict, lenient)]
+    verdicts = [ask("GET", audit["links"]["self"], 200).json for audit in (strict, lenient)]
     assert [told["verdict"] for told in verdicts] == ["failed", "passed"]
     assert [told["findings"] for told in verdicts] == [{"new": 0, "known": 1, "gone": 0}] * 2
-    paths = [f"{one['links']['self']}/findings" for one in (base, strict, lenient)]
+    paths = [f"{audit['links']['self']}/findings" for audit in (base, strict, lenient)]
     failures = [ask("GET", f"{path}?format=junit", 200).text.count("<failure") for path in paths]
     assert failures == [0, 1, 0]
     logs = [json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"][0] for path in paths]
     assert [log["results"][0].get("baselineState") for log in logs] == [None, "unchanged", "unchanged"]
 
 
-def test_gone_is_only_what_was_audited_again_to_its_end(site, ask, begun, settle, samples):
+def test_gone_is_only_what_was_audited_again_to_its_end(site, ask, begin_audit, settle, samples):
     names = ["stays", "fixed", "fails", "left-out"]
-    base = begun(*({"custom_id": name, "run": site.finished(record=samples.tutorial(path=name))} for name in names))
+    base = begin_audit(
+        *({"custom_id": name, "run": site.finished(record=samples.tutorial(path=name))} for name in names)
+    )
     settle()
-    after = begun(
+    after = begin_audit(
         {"custom_id": "stays", "run": site.finished(record=samples.tutorial(path="stays"))},
         {"custom_id": "fixed", "source": "x = 1\n"},
         {
@@ -203,11 +209,11 @@ def test_gone_is_only_what_was_audited_again_to_its_end(site, ask, begun, settle
     assert ask("GET", after["links"]["self"], 200).json["findings"] == {"new": 1, "known": 1, "gone": 1}
 
 
-def test_a_program_that_raised_is_told_with_its_exception_in_junit_and_sarif(site, ask, begun, settle, samples):
+def test_a_program_that_raised_is_told_with_its_exception_in_junit_and_sarif(site, ask, begin_audit, settle, samples):
     error = RunError(whose="program", code="raised", type="ValueError", message="no rows", path="a.py", line=3)
     run = site.submit()
     site.finish(run, samples.tutorial(), status="failed", exit_code=1, error=error)
-    path = f"{begun({'custom_id': 'a', 'run': run})['links']['self']}/findings"
+    path = f"{begin_audit({'custom_id': 'a', 'run': run})['links']['self']}/findings"
     settle()
     assert 'message="ValueError: no rows (a.py:3)"' in ask("GET", f"{path}?format=junit", 200).text
     (log,) = json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"]
@@ -215,9 +221,9 @@ def test_a_program_that_raised_is_told_with_its_exception_in_junit_and_sarif(sit
     assert notice["exception"] == {"kind": "ValueError", "message": "no rows"}
 
 
-def test_an_audit_is_canceled_with_the_runs_that_it_began(site, ask, begun, settle, samples):
+def test_an_audit_is_canceled_with_the_runs_that_it_began(site, ask, begin_audit, settle, samples):
     mine = site.submit()
-    audit = begun({"custom_id": "a", "source": samples.TUTORIAL}, {"custom_id": "b", "run": mine})
+    audit = begin_audit({"custom_id": "a", "source": samples.TUTORIAL}, {"custom_id": "b", "run": mine})
     path = audit["links"]["self"]
     told = ask("POST", f"{path}/cancel", 202).json
     assert (told["status"], told["verdict"]) == ("canceled", None)
@@ -227,10 +233,10 @@ def test_an_audit_is_canceled_with_the_runs_that_it_began(site, ask, begun, sett
     assert ask("POST", f"{path}/cancel", 202).json["status"] == "canceled"
 
 
-def test_a_run_that_another_audit_began_is_not_canceled(ask, begun):
-    first = begun({"custom_id": "a", "source": "x = 1\n"})
+def test_a_run_that_another_audit_began_is_not_canceled(ask, begin_audit):
+    first = begin_audit({"custom_id": "a", "source": "x = 1\n"})
     (item,) = ask("GET", first["links"]["items"], 200).json["items"]
-    second = begun({"custom_id": "a", "run": item["run"]})
+    second = begin_audit({"custom_id": "a", "run": item["run"]})
     ask("POST", f"{second['links']['self']}/cancel", 202)
     assert ask("GET", f"/v1/runs/{item['run']}", 200).json["status"] == "queued"
 
@@ -244,11 +250,11 @@ def test_a_key_of_one_project_reads_policies_and_writes_none(ask):
     assert ask("POST", "/v1/policies", 403, json={"name": "x"}, headers=key).json["code"] == "scope-missing"
     match = key | {"If-Match": etag}
     assert ask("PUT", f"/v1/policies/{whole}", 403, json={"fail": []}, headers=match).json["code"] == "scope-missing"
-    assert [one["revision"] for one in ask("GET", "/v1/policies", 200).json["items"]] == [1]
+    assert [row["revision"] for row in ask("GET", "/v1/policies", 200).json["items"]] == [1]
 
 
-def test_a_key_of_one_project_sees_no_audit_of_another(ask, begun):
-    audit = begun({"custom_id": "a", "source": "x = 1\n"})
+def test_a_key_of_one_project_sees_no_audit_of_another(ask, begin_audit):
+    audit = begin_audit({"custom_id": "a", "source": "x = 1\n"})
     project = ask("POST", "/v1/projects", 201, json={"name": f"for {audit['id']}"}).json["id"]
     asked = {"name": "ci", "scopes": ["read", "audits:write"], "project": project}
     key = {"Authorization": f"Bearer {ask('POST', '/v1/keys', 201, json=asked).json['secret']}"}
@@ -258,8 +264,8 @@ def test_a_key_of_one_project_sees_no_audit_of_another(ask, begun):
     assert ask("GET", "/v1/audits", 200, headers=key).json["items"] == []
 
 
-def test_judging_again_waits_for_the_runs(site, ask, begun, settle):
-    audit = begun({"custom_id": "a", "run": site.finished()})
+def test_judging_again_waits_for_the_runs(site, ask, begin_audit, settle):
+    audit = begin_audit({"custom_id": "a", "run": site.finished()})
     settle()
     told = ask("POST", f"{audit['links']['self']}/judge", 202).json
     assert (told["status"], told["verdicts"]) == ("running", 1)
@@ -272,72 +278,72 @@ def test_judging_again_waits_for_the_runs(site, ask, begun, settle):
 
 
 def test_items_that_contradict_each_other_are_refused_before_anything_is_stored(site, ask):
-    one = {"custom_id": "a", "source": "x = 1\n"}
-    for items in ([], [one, one], [{"custom_id": "a"}], [{**one, "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}]):
+    item = {"custom_id": "a", "source": "x = 1\n"}
+    for items in ([], [item, item], [{"custom_id": "a"}], [{**item, "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}]):
         assert ask("POST", "/v1/audits", 422, json={"items": items}).json["code"] == "invalid-request"
-    ask("POST", "/v1/audits", 404, json={"items": [one], "policy": "pol_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
-    ask("POST", "/v1/audits", 404, json={"items": [one], "baseline": "aud_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
+    ask("POST", "/v1/audits", 404, json={"items": [item], "policy": "pol_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
+    ask("POST", "/v1/audits", 404, json={"items": [item], "baseline": "aud_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
     assert ask("GET", "/v1/runs", 200).json["items"] == []
     assert ask("GET", "/v1/audits", 200).json["items"] == []
 
 
-def test_a_repeated_request_begins_no_second_audit(ask, begun):
+def test_a_repeated_request_begins_no_second_audit(ask, begin_audit):
     sent = {"json": {"items": [{"custom_id": "a", "source": "x = 1\n"}]}, "headers": {"Idempotency-Key": "k"}}
     first, again = (ask("POST", "/v1/audits", 202, **sent) for _ in range(2))
     assert (first.json["id"], again.headers["Idempotent-Replayed"]) == (again.json["id"], "true")
     assert len(ask("GET", "/v1/audits", 200).json["items"]) == len(ask("GET", "/v1/runs", 200).json["items"]) == 1
 
 
-def test_defaults_hold_for_items_that_say_nothing_else(ask, begun):
+def test_defaults_hold_for_items_that_say_nothing_else(ask, begin_audit):
     item = {"custom_id": "a", "source": "x = 1\n"}
-    audit = begun(item, {**item, "custom_id": "b", "seed": 2}, defaults={"seed": 1, "labels": {"c": "d"}})
+    audit = begin_audit(item, {**item, "custom_id": "b", "seed": 2}, defaults={"seed": 1, "labels": {"c": "d"}})
     runs = [row["run"] for row in ask("GET", f"{audit['links']['self']}/items", 200).json["items"]]
     told = [ask("GET", f"/v1/runs/{run}", 200).json for run in runs]
     assert [(run["seed"], run["labels"]) for run in told] == [(1, {"c": "d"}), (2, {"c": "d"})]
 
 
-def test_audits_are_listed_newest_first_by_verdict_and_policy(site, ask, begun, settle):
+def test_audits_are_listed_newest_first_by_verdict_and_policy(site, ask, begin_audit, settle):
     strict = policy(ask, fail=["*"])
-    failed = begun({"custom_id": "a", "run": site.finished()}, policy=strict)["id"]
-    passed = begun({"custom_id": "a", "run": site.finished()})["id"]
+    failed = begin_audit({"custom_id": "a", "run": site.finished()}, policy=strict)["id"]
+    passed = begin_audit({"custom_id": "a", "run": site.finished()})["id"]
     settle()
 
-    def listed(query=""):
+    def list_ids(query=""):
         return [row["id"] for row in ask("GET", f"/v1/audits{query}", 200).json["items"]]
 
-    assert listed() == [passed, failed]
-    assert (listed("?verdict=failed"), listed(f"?policy={strict}"), listed("?status=running")) == (
+    assert list_ids() == [passed, failed]
+    assert (list_ids("?verdict=failed"), list_ids(f"?policy={strict}"), list_ids("?status=running")) == (
         [failed],
         [failed],
         [],
     )
     page = ask("GET", "/v1/audits?limit=1", 200).json
-    assert listed(f"?cursor={page['next_cursor']}&limit=1") == [failed]
+    assert list_ids(f"?cursor={page['next_cursor']}&limit=1") == [failed]
 
 
-def test_the_findings_of_an_audit_come_worst_first_by_level_and_by_what_is_new(site, ask, begun, settle, samples):
+def test_the_findings_of_an_audit_come_worst_first_by_level_and_by_what_is_new(site, ask, begin_audit, settle, samples):
     from dataclasses import replace
 
     from msgspec.structs import replace as altered
 
     from backprobe.rules import judge
 
-    def judged(*levels):
-        """A run with findings of these levels; the one at place n has the fingerprint of n."""
+    def finish_judged(*levels):
+        """Store a run with findings of these levels. Finding n has the fingerprint n."""
         judgement = judge(samples.tutorial())
-        (one,) = judgement.findings
-        found = [altered(one, level=level, fingerprint=f"backprobe/v1:{n:016x}") for n, level in enumerate(levels)]
+        (finding,) = judgement.findings
+        found = [altered(finding, level=level, fingerprint=f"backprobe/v1:{n:016x}") for n, level in enumerate(levels)]
         return site.finished(judgement=replace(judgement, findings=tuple(found)))
 
-    base = begun({"custom_id": "a", "run": judged("note", "error")})["id"]
-    first, second = judged("note", "warning", "error"), judged("warning", "error")
-    audit = begun(
+    base = begin_audit({"custom_id": "a", "run": finish_judged("note", "error")})["id"]
+    first, second = finish_judged("note", "warning", "error"), finish_judged("warning", "error")
+    audit = begin_audit(
         {"custom_id": "a", "run": first}, {"custom_id": "b", "run": second}, {"custom_id": "c", "run": first}, baseline=base
     )  # fmt: skip
     settle()
     path = f"{audit['links']['self']}/findings"
 
-    def told(query=""):
+    def list_findings(query=""):
         return [
             (row["level"], row["run"], row["fingerprint"][-1]) for row in ask("GET", path + query, 200).json["items"]
         ]
@@ -345,16 +351,16 @@ def test_the_findings_of_an_audit_come_worst_first_by_level_and_by_what_is_new(s
     whole = [
         ("error", first, "2"), ("error", second, "1"), ("warning", first, "1"), ("warning", second, "0"), ("note", first, "0"),
     ]  # fmt: skip
-    assert told() == whole
+    assert list_findings() == whole
     paged, cursor = [], ""
     while cursor is not None:
         page = ask("GET", f"{path}?limit=2{cursor}", 200).json
         paged += [(row["level"], row["run"], row["fingerprint"][-1]) for row in page["items"]]
         cursor = None if page["next_cursor"] is None else f"&cursor={page['next_cursor']}"
     assert paged == whole
-    assert told("?new=true") == [whole[0]]
-    assert told("?new=false") == whole[1:]
-    assert told("?level=note,warning") == whole[2:]
+    assert list_findings("?new=true") == [whole[0]]
+    assert list_findings("?new=false") == whole[1:]
+    assert list_findings("?level=note,warning") == whole[2:]
     lines = ask("GET", f"{path}?format=ndjson&level=error", 200).text.splitlines()
     assert [json.loads(line)["run"] for line in lines] == [first, second]
     lines = ask("GET", path, 200, headers={"Accept": "application/x-ndjson"}).text.splitlines()
@@ -365,8 +371,8 @@ def test_the_findings_of_an_audit_come_worst_first_by_level_and_by_what_is_new(s
     assert ask("GET", f"{path}?new=true&cursor=x", 422).json["code"] == "bad-cursor"
 
 
-def test_the_matrix_of_an_older_verdict_is_still_told(site, ask, begun, settle):
-    audit = begun({"custom_id": "a", "run": site.finished()}, policy=policy(ask, "gate", fail=["*"]))
+def test_the_matrix_of_an_older_verdict_is_still_told(site, ask, begin_audit, settle):
+    audit = begin_audit({"custom_id": "a", "run": site.finished()}, policy=policy(ask, "gate", fail=["*"]))
     settle()
     path = audit["links"]["self"]
     then = ask("GET", path, 200).json["ruleset"]
@@ -380,24 +386,24 @@ def test_the_matrix_of_an_older_verdict_is_still_told(site, ask, begun, settle):
     assert wrong["errors"][0]["parameter"] == "ruleset"
 
 
-def test_a_run_says_which_audit_it_is_of_and_its_etag_with_it(site, ask, begun):
+def test_a_run_says_which_audit_it_is_of_and_its_etag_with_it(site, ask, begin_audit):
     run = site.finished()
     before = ask("GET", f"/v1/runs/{run}", 200)
     assert before.json["audit"] is None
-    audit = begun({"custom_id": "a", "run": run}, {"custom_id": "b", "source": "x = 1\n"})
+    audit = begin_audit({"custom_id": "a", "run": run}, {"custom_id": "b", "source": "x = 1\n"})
     after = ask("GET", f"/v1/runs/{run}", 200, headers={"If-None-Match": before.headers["ETag"]})
     assert after.json["audit"] == audit["id"]
     listed = ask("GET", f"/v1/runs?audit={audit['id']}", 200).json["items"]
     assert {(row["audit"], row["custom_id"]) for row in listed} == {(audit["id"], None), (audit["id"], "b")}
     assert ask("GET", "/v1/runs?audit=aud_01JD8PZ4T8W2K5C7Q9R3M6X1BA", 200).json["items"] == []
-    again = begun({"custom_id": "c", "run": run})
+    again = begin_audit({"custom_id": "c", "run": run})
     assert ask("GET", f"/v1/runs/{run}", 200).json["audit"] == again["id"]
 
 
-def test_audits_are_listed_by_label(ask, begun):
-    one = begun({"custom_id": "a", "source": "x = 1\n"}, labels={"commit": "9f", "team.x": "a"})["id"]
-    begun({"custom_id": "a", "source": "x = 1\n"}, labels={"commit": "10"})
-    for query, found in (("label.commit=9f&label.team.x=a", [one]), ("label.commit=9f&label.team.x=b", [])):
+def test_audits_are_listed_by_label(ask, begin_audit):
+    audit = begin_audit({"custom_id": "a", "source": "x = 1\n"}, labels={"commit": "9f", "team.x": "a"})["id"]
+    begin_audit({"custom_id": "a", "source": "x = 1\n"}, labels={"commit": "10"})
+    for query, found in (("label.commit=9f&label.team.x=a", [audit]), ("label.commit=9f&label.team.x=b", [])):
         assert [row["id"] for row in ask("GET", f"/v1/audits?{query}", 200).json["items"]] == found
     for query, named in (("label.no+blank=1", "label.no blank"), ("label.=1", "label."), ("labels=1", "labels")):
         assert ask("GET", f"/v1/audits?{query}", 422).json["errors"][0]["parameter"] == named
@@ -409,41 +415,43 @@ def test_an_item_cannot_go_to_a_project_of_its_own(ask):
     assert (answer.json["code"], answer.json["errors"][0]["pointer"]) == ("invalid-request", "#/items/0")
 
 
-def stored(site):
+def stored_bytes(site):
     return site.client.get("/v1/me").json["quotas"]["stored_bytes"]["used"]
 
 
-def test_an_audit_is_deleted_with_its_items_and_its_runs_stay(site, ask, begun, settle, samples, monkeypatch):
+def test_an_audit_is_deleted_with_its_items_and_its_runs_stay(site, ask, begin_audit, settle, samples, monkeypatch):
     from store.audits import deletion
 
     monkeypatch.setattr(deletion, "PIECE", 2)
     known = site.finished(samples.tutorial())
-    before = stored(site)
-    one = begun({"custom_id": "a", "run": known}, *({"custom_id": f"{n}", "source": "x = ("} for n in range(4)))
-    assert settle() == (one["id"],)
-    assert stored(site) > before + 1000
+    before = stored_bytes(site)
+    audit = begin_audit({"custom_id": "a", "run": known}, *({"custom_id": f"{n}", "source": "x = ("} for n in range(4)))
+    assert settle() == (audit["id"],)
+    assert stored_bytes(site) > before + 1000
     run = ask("GET", f"/v1/runs/{known}", 200).json
-    assert run["audit"] == one["id"]
-    path = one["links"]["self"]
+    assert run["audit"] == audit["id"]
+    path = audit["links"]["self"]
     assert ask("DELETE", path, 204).data == b""
     ask("GET", path, 404)
     ask("DELETE", path, 404)
     again = ask("GET", f"/v1/runs/{known}", 200).json
     assert (again["audit"], again["version"] > run["version"], again["status"]) == (None, True, "succeeded")
     assert ask("GET", f"/v1/runs/{known}/findings", 200).json["items"]
-    assert stored(site) == before
+    assert stored_bytes(site) == before
     with site.context.database.read() as reading:
         for table in (tables.audit, tables.audit_item, tables.audit_cell, tables.audit_verdict):
             assert reading.execute(table.select()).first() is None
-    log = ask("GET", f"/v1/audit-log?object={one['id']}", 200).json["items"]
+    log = ask("GET", f"/v1/audit-log?object={audit['id']}", 200).json["items"]
     assert [entry["action"] for entry in log] == ["audit.delete", "audit.create"]
 
 
-def test_an_audit_that_goes_on_is_not_deleted_nor_the_baseline_of_one(site, ask, begun, settle):
+def test_an_audit_that_goes_on_is_not_deleted_nor_the_baseline_of_one(site, ask, begin_audit, settle):
     known = site.finished()
-    first = begun({"custom_id": "a", "run": known})
+    first = begin_audit({"custom_id": "a", "run": known})
     settle()
-    second = begun({"custom_id": "a", "run": known}, {"custom_id": "b", "source": "x = 1\n"}, baseline=first["id"])
+    second = begin_audit(
+        {"custom_id": "a", "run": known}, {"custom_id": "b", "source": "x = 1\n"}, baseline=first["id"]
+    )
     for told, said in ((second, "has not ended."), (first, f"is the baseline of audit {second['id']}")):
         refused = ask("DELETE", told["links"]["self"], 409).json
         assert (refused["code"], said in refused["detail"]) == ("audit-not-ended", True)
@@ -455,22 +463,22 @@ def test_an_audit_that_goes_on_is_not_deleted_nor_the_baseline_of_one(site, ask,
     ask("DELETE", second["links"]["self"], 204)
 
 
-def test_who_may_not_write_audits_deletes_none(site, ask, begun, settle):
-    one = begun({"custom_id": "a", "run": site.finished()})
+def test_who_may_not_write_audits_deletes_none(site, ask, begin_audit, settle):
+    audit = begin_audit({"custom_id": "a", "run": site.finished()})
     settle()
     reader = ask("POST", "/v1/keys", 201, json={"name": "r", "scopes": ["read"]}).json["secret"]
-    refused = ask("DELETE", one["links"]["self"], 403, headers={"Authorization": f"Bearer {reader}"})
+    refused = ask("DELETE", audit["links"]["self"], 403, headers={"Authorization": f"Bearer {reader}"})
     assert refused.json["code"] == "scope-missing"
-    project = ask("POST", "/v1/projects", 201, json={"name": "p of its own"}).json["id"]
+    project = ask("POST", "/v1/projects", 201, json={"name": "another project"}).json["id"]
     scopes = {"name": "w", "scopes": ["read", "audits:write"], "project": project}
     other = ask("POST", "/v1/keys", 201, json=scopes).json["secret"]
-    ask("DELETE", one["links"]["self"], 404, headers={"Authorization": f"Bearer {other}"})
-    ask("GET", one["links"]["self"], 200)
+    ask("DELETE", audit["links"]["self"], 404, headers={"Authorization": f"Bearer {other}"})
+    ask("GET", audit["links"]["self"], 200)
 
 
-def test_an_item_without_an_entry_is_a_file_called_like_it_in_every_format(site, ask, begun, settle, samples):
+def test_an_item_without_an_entry_is_a_file_called_like_it_in_every_format(site, ask, begin_audit, settle, samples):
     names = {"jobs/gpt.py": "jobs/gpt.py", "case 7": "case 7.py", "no: path": None}
-    audit = begun(*({"custom_id": name, "source": samples.TUTORIAL} for name in names))
+    audit = begin_audit(*({"custom_id": name, "source": samples.TUTORIAL} for name in names))
     runs = {item["custom_id"]: item["run"] for item in ask("GET", f"{audit['links']['self']}/items", 200).json["items"]}
     entries = {name: ask("GET", f"/v1/runs/{run}", 200).json["entry"] for name, run in runs.items()}
     assert entries == {**names, "no: path": entries["no: path"]}
@@ -480,14 +488,14 @@ def test_an_item_without_an_entry_is_a_file_called_like_it_in_every_format(site,
     settle()
     path = f"{audit['links']['self']}/findings"
     (log,) = json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"]
-    uris = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in log["results"]]
+    uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in log["results"]]
     assert uris == ["jobs/gpt.py", "case%207.py", entries["no: path"]]
     judged = ask("GET", f"/v1/runs/{runs['case 7']}", 200).json["findings"]["rules_judged"]
     assert judged > 0
-    assert [one["properties"]["rulesJudged"] for one in log["invocations"]] == [judged] * 3
+    assert [invocation["properties"]["rulesJudged"] for invocation in log["invocations"]] == [judged] * 3
     junit = ask("GET", f"{path}?format=junit", 200).text
     assert junit.count(f'name="{judged} rules judged"') == 3
-    chosen = begun({"custom_id": "a", "source": samples.TUTORIAL, "entry": "b.py"})
+    chosen = begin_audit({"custom_id": "a", "source": samples.TUTORIAL, "entry": "b.py"})
     (item,) = ask("GET", f"{chosen['links']['self']}/items", 200).json["items"]
     assert ask("GET", f"/v1/runs/{item['run']}", 200).json["entry"] == "b.py"
 
@@ -517,19 +525,19 @@ def test_an_audit_of_many_items_is_stored_piece_by_piece_so_that_others_write_in
         audit = ask("POST", "/v1/audits", 202, json={"items": MANY}).json
     assert (audit["items"]["total"], audit["status"], counts[-1]) == (120, "running", 120)
     assert max(after - before for before, after in itertools.pairwise([0, *counts])) == AT_ONCE
-    names = [one["custom_id"] for one in ask("GET", f"/v1/audits/{audit['id']}/items?limit=200", 200).json["items"]]
-    assert names == [one["custom_id"] for one in MANY]
+    names = [item["custom_id"] for item in ask("GET", f"/v1/audits/{audit['id']}/items?limit=200", 200).json["items"]]
+    assert names == [item["custom_id"] for item in MANY]
 
 
 def test_what_a_tenant_has_queued_is_counted_once_for_all_items_of_a_transaction(site, ask):
     counted = []
 
-    def heard(_connection, _cursor, statement, *_):
+    def collect_counts(_connection, _cursor, statement, *_):
         counted.extend([statement] if "coalesce(project.keep_days" in statement else [])
 
-    event.listen(site.context.database.engine, "before_cursor_execute", heard)
+    event.listen(site.context.database.engine, "before_cursor_execute", collect_counts)
     ask("POST", "/v1/audits", 202, json={"items": MANY[:AT_ONCE]})
-    event.remove(site.context.database.engine, "before_cursor_execute", heard)
+    event.remove(site.context.database.engine, "before_cursor_execute", collect_counts)
     assert len(counted) == 1
 
 
@@ -565,7 +573,7 @@ def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_it
         assert ask("POST", "/v1/audits", 429, **sent).json["code"] == "quota-exceeded"
     (left,) = ask("GET", "/v1/audits", 200).json["items"]
     assert (left["status"], left["items"]["total"]) == ("canceled", AT_ONCE)
-    assert {one["status"] for one in ask("GET", "/v1/runs", 200).json["items"]} == {"canceled"}
+    assert {run["status"] for run in ask("GET", "/v1/runs", 200).json["items"]} == {"canceled"}
     may_queue(1000)
     assert ask("POST", "/v1/audits", 202, **sent).json["items"]["total"] == 120
 

@@ -204,3 +204,25 @@ def test_a_name_as_long_as_a_body_is_not_repeated(plain_site):
         told = problem_of(answer, 422, "invalid-request")
         assert told["errors"][0]["pointer"].endswith("k...") or "k.../" in told["errors"][0]["pointer"]
         assert len(answer.data) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "meant"),
+    [
+        ({"sorce": "x = 1"}, "#/sorce", "source"),
+        ({"source": "x = 1", "limits": {"wall_second": 3}}, "#/limits/wall_second", "wall_seconds"),
+        ({"files": [{"path": "a.py", "text": "x = 1", "paht": ""}]}, "#/files/0/paht", "path"),
+        ({"source": "x = 1", "files_and_more": 1}, "#/files_and_more", None),
+        ({"source": "x = 1", "sourc" * 20: 1}, f"#/{'sourc' * 20}", None),
+    ],
+)
+def test_an_unknown_member_names_the_one_that_was_meant(plain_site, body, pointer, meant):
+    answer = plain_site.client.post("/v1/runs", json=body).json
+    (detail,) = [error["detail"] for error in answer["errors"] if error["pointer"] == pointer]
+    assert detail == "There is no such field." + (f" Did you mean `{meant}`?" if meant else "")
+
+
+def test_an_unknown_parameter_names_the_one_that_was_meant(plain_site):
+    for given, meant in {"stauts": "status", "created_gt": "created.gt", "labels": "label.NAME"}.items():
+        (error,) = plain_site.client.get(f"/v1/runs?{given}=x").json["errors"]
+        assert error["detail"] == f"There is no such parameter. Did you mean `{meant}`?"

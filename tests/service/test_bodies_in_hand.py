@@ -21,7 +21,7 @@ from service.limits.request_bodies import NO_KEY, BodyRoom, NoRoom, Senders
 from tests.support import waiting
 
 SECONDS = 60
-until = functools.partial(waiting.until, seconds=SECONDS)
+wait_until = functools.partial(waiting.wait_until, seconds=SECONDS)
 MANY = 1 << 20
 GOOD = "Authorization: Bearer a-key\r\n"
 """Of who is known, and may fill three quarters of the room."""
@@ -45,8 +45,8 @@ def server(make, full_tier):
     serving.stop()
 
 
-def begun(port, length, sent, key=GOOD):
-    """A connection on which so much of a body has been sent."""
+def open_upload(port, length, sent, key=GOOD):
+    """Open a connection and send the first `sent` bytes of a body. Return the connection."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
     head = f"POST /v1/audits HTTP/1.1\r\nHost: localhost\r\n{key}Content-Length: {length}\r\n\r\n"
     connection.sendall(head.encode() + b"x" * sent)
@@ -63,26 +63,26 @@ def answer(connection):
 def test_a_body_that_finds_no_room_is_told_to_come_again(server):
     serving, port = server
     with contextlib.ExitStack() as held:
-        first = held.enter_context(begun(port, 760_000, 700_000))
-        until(lambda: serving.bodies.taken > 600_000)
-        second = held.enter_context(begun(port, 200_000_000, 600_000))
+        first = held.enter_context(open_upload(port, 760_000, 700_000))
+        wait_until(lambda: serving.bodies.bytes_taken > 600_000)
+        second = held.enter_context(open_upload(port, 200_000_000, 600_000))
         status, headers, told = answer(second)
         assert (status, told["code"], told["status"]) == (503, "unavailable", 503)
         assert int(headers["Retry-After"]) > 0
-        small = held.enter_context(begun(port, 50_000, 50_000))
+        small = held.enter_context(open_upload(port, 50_000, 50_000))
         assert answer(small)[0] == UNREAD  # one that is in memory is always taken
         first.sendall(b"x" * 60_000)
         assert answer(first)[0] == UNREAD
-    until(lambda: serving.bodies.taken == 0)
+    wait_until(lambda: serving.bodies.bytes_taken == 0)
 
 
 def test_who_goes_away_leaves_his_room_to_others(server):
     serving, port = server
     for _ in range(3):
-        with begun(port, 760_000, 700_000):
-            until(lambda: serving.bodies.taken > 600_000)
-        until(lambda: serving.bodies.taken == 0)
-    with begun(port, 700_000, 700_000) as last:
+        with open_upload(port, 760_000, 700_000):
+            wait_until(lambda: serving.bodies.bytes_taken > 600_000)
+        wait_until(lambda: serving.bodies.bytes_taken == 0)
+    with open_upload(port, 700_000, 700_000) as last:
         assert answer(last)[0] == UNREAD
 
 
@@ -91,14 +91,14 @@ def test_who_has_shown_no_good_key_fills_a_quarter_of_the_room_and_who_has_finds
     with contextlib.ExitStack() as held:
         for key in ("", "Authorization: Bearer bp_00000000_x\r\n"):
             for _ in range(4):
-                held.enter_context(begun(port, 1_000_000, 120_000, key))
-        until(lambda: serving.bodies.taken > 200_000)
-        refused = held.enter_context(begun(port, 1_000_000, 300_000, ""))
+                held.enter_context(open_upload(port, 1_000_000, 120_000, key))
+        wait_until(lambda: serving.bodies.bytes_taken > 200_000)
+        refused = held.enter_context(open_upload(port, 1_000_000, 300_000, ""))
         assert answer(refused)[0] == 503
-        assert serving.bodies.taken <= MANY // 4
-        known = held.enter_context(begun(port, 450_000, 450_000))
+        assert serving.bodies.bytes_taken <= MANY // 4
+        known = held.enter_context(open_upload(port, 450_000, 450_000))
         assert answer(known)[0] == UNREAD
-    until(lambda: serving.bodies.taken == 0)
+    wait_until(lambda: serving.bodies.bytes_taken == 0)
 
 
 def test_a_tenant_leaves_a_quarter_of_the_room_to_the_others():
@@ -165,54 +165,54 @@ class FullDisk(io.BytesIO):
 def test_a_body_that_finds_the_disk_full_is_told_to_come_again(server, monkeypatch):
     serving, port = server
     monkeypatch.setattr(waitress.buffers.TempfileBasedBuffer, "newfile", lambda _self: FullDisk())
-    with begun(port, 500_000, 100_000) as connection:
+    with open_upload(port, 500_000, 100_000) as connection:
         status, headers, told = answer(connection)
         assert (status, told["code"]) == (503, "unavailable")
         assert "disk of temporary files is full" in told["detail"]
         assert int(headers["Retry-After"]) > 0
-    with begun(port, 50_000, 50_000) as small:
+    with open_upload(port, 50_000, 50_000) as small:
         assert answer(small)[0] == UNREAD
     monkeypatch.undo()
-    with begun(port, 500_000, 500_000) as later:
+    with open_upload(port, 500_000, 500_000) as later:
         assert answer(later)[0] == UNREAD
-    until(lambda: serving.bodies.taken == 0)
+    wait_until(lambda: serving.bodies.bytes_taken == 0)
 
 
 def test_of_bodies_that_grow_side_by_side_as_many_are_taken_as_have_room():
     """What the refused ones took is free before anybody has answered them."""
     room = BodyRoom(Senders(), MANY, keyed=False)
     bodies = [room.parser(Adjustments()) for _ in range(8)]
-    for one in bodies:
-        one.received(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n")
+    for body in bodies:
+        body.received(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n")
     for _ in range(300):
-        for one in bodies:
-            one.received(b"x" * 1000)
-    refused = [one for one in bodies if one.error is not None]
-    assert {type(one.error) for one in refused} == {NoRoom}
+        for body in bodies:
+            body.received(b"x" * 1000)
+    refused = [body for body in bodies if body.error is not None]
+    assert {type(body.error) for body in refused} == {NoRoom}
     assert len(refused) == 5
-    taken = room.taken
+    taken = room.bytes_taken
     assert 3 * (300_000 - request_bodies.SMALL_BYTES) < taken <= 3 * 300_000
-    for one in refused:  # as the server does when it has answered
-        one.close()
-    assert room.taken == taken  # given back once
-    for one in bodies:
-        one.close()
-    assert room.taken == 0
+    for unread in refused:  # as the server does when it has answered
+        unread.close()
+    assert room.bytes_taken == taken  # given back once
+    for body in bodies:
+        body.close()
+    assert room.bytes_taken == 0
 
 
 def test_a_key_is_the_same_however_it_is_spelled():
     senders = Senders()
-    senders.met("Bearer KEY", 1)
-    assert [senders.tenant(one) for one in ("bEARER   KEY", " Bearer KEY  ", "Bearer key")] == [1, 1, None]
+    senders.remember("Bearer KEY", 1)
+    assert [senders.tenant(header) for header in ("bEARER   KEY", " Bearer KEY  ", "Bearer key")] == [1, 1, None]
 
 
 def test_an_authorization_is_of_whom_it_was_good_for_last_and_the_oldest_are_forgotten(monkeypatch):
     monkeypatch.setattr(request_bodies, "MOST_KNOWN", 2)
     senders = Senders()
     for number in range(3):
-        senders.met(f"Bearer {number}", number)
+        senders.remember(f"Bearer {number}", number)
     assert [senders.tenant(f"Bearer {number}") for number in range(3)] == [None, 1, 2]
-    senders.met("Bearer 1", 7)
+    senders.remember("Bearer 1", 7)
     assert senders.tenant("Bearer 1") == 7
 
 
@@ -224,7 +224,7 @@ def test_a_body_in_chunks_without_an_end_is_counted_as_it_comes(server):
         )
         piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         connection.sendall(piece * 10)
-        until(lambda: serving.bodies.taken > 500_000)
+        wait_until(lambda: serving.bodies.bytes_taken > 500_000)
         with contextlib.suppress(OSError):  # it is answered, and closed, while this is sent
             connection.sendall(piece * 40)
-        until(lambda: serving.bodies.taken == 0)
+        wait_until(lambda: serving.bodies.bytes_taken == 0)

@@ -23,13 +23,13 @@ CHECKS = (
 )
 
 
-def judged(checks: tuple[Check, ...]) -> Judgement:
+def build_judgement(checks: tuple[Check, ...]) -> Judgement:
     return Judgement(findings=(), rules_judged=9, not_run=(), ruleset="rs_test", checks=checks)
 
 
 @pytest.fixture
 def run(site):
-    return site.finished(judgement=judged(CHECKS))
+    return site.finished(judgement=build_judgement(CHECKS))
 
 
 def forget_checks(site) -> None:
@@ -75,7 +75,7 @@ def test_an_unchanged_answer_is_not_sent_again(site, run):
 @pytest.mark.parametrize(
     ("ending", "why"),
     [
-        ({"judgement": judged(())}, "No invariant is among the rules that judged the run."),
+        ({"judgement": build_judgement(())}, "No invariant is among the rules that judged the run."),
         ({"judgement": None}, "The run was not judged."),
     ],
 )

@@ -1,4 +1,4 @@
-"""Child processes are kept alive, started anew when silent, and end with us."""
+"""Child processes are kept alive, restarted when silent, and end with the service."""
 
 from __future__ import annotations
 
@@ -8,21 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import psutil
 import pytest
 
 from service.server import managed_processes as children_module
 from service.server.managed_processes import Children
-
-
-def until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -30,13 +22,13 @@ def start(tmp_path):
     """Starts children: real commands, some of which end by themselves."""
     started = []
 
-    def one(commands, logs=tmp_path, **more):
+    def start_children(commands, logs=tmp_path, **more):
         found = Children(commands, {**os.environ, "BACKPROBE_HOME": str(tmp_path / "home")}, logs, **more)
         started.append(found)
         found.start()
         return found
 
-    yield one
+    yield start_children
     for found in started:
         found.kill()
         assert found.wait(20)
@@ -45,27 +37,27 @@ def start(tmp_path):
 def test_a_child_that_ends_is_started_again_later_and_later(start, tmp_path):
     found = start({"rules": ("rules",)})
     log = tmp_path / "rules.log"
-    until(lambda: log.exists() and log.read_text().count("BP101") >= 2)
-    until(lambda: found.restarts()["rules"] >= 1)
+    wait_until(lambda: log.exists() and log.read_text().count("BP101") >= 2)
+    wait_until(lambda: found.restarts()["rules"] >= 1)
 
 
 def test_a_child_that_cannot_be_started_is_tried_again(start, tmp_path, caplog):
     folder = tmp_path / "logs"
     folder.write_text("")
     found = start({"reaper": ("reaper",)}, logs=folder)
-    until(lambda: "reaper could not be started" in caplog.text)
+    wait_until(lambda: "reaper could not be started" in caplog.text)
     folder.unlink()
-    until(found.pids)
+    wait_until(found.pids)
     assert not found.failed
 
 
 def test_a_log_folder_that_goes_is_made_again(start, tmp_path):
     folder = tmp_path / "logs"
     found = start({"reaper": ("reaper",)}, logs=folder)
-    pid = until(found.pids)["reaper"]
+    pid = wait_until(found.pids)["reaper"]
     shutil.rmtree(folder)
     os.kill(pid, signal.SIGKILL)
-    until(lambda: found.pids().get("reaper", pid) != pid)
+    wait_until(lambda: found.pids().get("reaper", pid) != pid)
     assert folder.is_dir()
 
 
@@ -91,7 +83,7 @@ def test_serve_ends_with_a_code_when_nobody_supervises_the_children(tmp_path):
         "from service.server import managed_processes as children, serve\n"
         "def broken(*_): raise RuntimeError('broken on purpose')\n"
         "children.Children._spawn = broken\n"
-        f"sys.exit(serve.run(serve.Wanted(port=0, home=pathlib.Path({str(tmp_path / 'home')!r}))))\n"
+        f"sys.exit(serve.run(serve.ServeOptions(port=0, home=pathlib.Path({str(tmp_path / 'home')!r}))))\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1, ended.stderr
@@ -109,13 +101,13 @@ def test_a_silent_child_is_killed_and_started_again(start, monkeypatch):
         return set()
 
     found = start({"reaper": ("reaper",)}, silent=silent)
-    until(lambda: told)
-    until(lambda: found.pids() and found.pids() != told[0])
+    wait_until(lambda: told)
+    wait_until(lambda: found.pids() and found.pids() != told[0])
 
 
 def test_stopping_ends_every_child(start):
     found = start({"reaper": ("reaper",)})
-    pid = until(found.pids)["reaper"]
+    pid = wait_until(found.pids)["reaper"]
     found.stop()
     assert found.wait(40)
     assert not psutil.pid_exists(pid)
@@ -136,4 +128,4 @@ def test_a_child_dies_with_its_parent(tmp_path):
         pid = int(parent.stdout.readline())
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait(10)
-    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, 10)
+    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, seconds=10)

@@ -35,7 +35,7 @@ def test_a_snippet_is_submitted_waited_for_and_read(served, samples):
         (finding,) = client.findings(run.id)
         assert finding["rule"]["code"] == "BP101"
         assert [row["name"] for row in client.tensors(run.id, limit=2)] == ["x", "W", "b", "z", "loss"]
-        assert [one.id for one in client.runs(status=["succeeded"])] == [run.id]
+        assert [listed.id for listed in client.runs(status=["succeeded"])] == [run.id]
         assert client.compare(run.id, run.id)["tensors"]["aligned"] == 5
         assert client.cancel(run.id).status == "succeeded"
         again = client.rerun(run.id, seed=3)
@@ -52,7 +52,7 @@ def test_the_same_can_be_awaited(served, samples):
             ended = await client.run(run.id, wait=30)
             findings = [finding["rule"]["code"] async for finding in client.findings(run.id)]
             tensors = [row["name"] async for row in client.tensors(run.id, limit=2)]
-            runs = [one.id async for one in client.runs()]
+            runs = [listed.id async for listed in client.runs()]
             same = await client.compare(run.id, run.id)
             return ended.status, findings, len(tensors), runs == [run.id], same["findings"]["new"]
 
@@ -69,16 +69,16 @@ def test_events_come_as_they_happen_and_a_broken_stream_goes_on_behind_the_last(
         assert (first["kind"], first["seq"]) == ("queued", 1)
         site.finish(run, samples.tutorial())
         rest = list(coming)
-        assert [first["seq"], *(one["seq"] for one in rest)] == list(range(1, len(rest) + 2))
+        assert [first["seq"], *(event["seq"] for event in rest)] == list(range(1, len(rest) + 2))
         assert rest[-1]["kind"] == "status"
         assert list(client.events(run, after=rest[-2]["seq"])) == rest[-1:]
         assert list(client.events(run, after=rest[-1]["seq"])) == []
 
     async def awaited():
         async with AsyncClient(url) as client:
-            return [one["seq"] async for one in client.events(run)]
+            return [event["seq"] async for event in client.events(run)]
 
-    assert ThreadPoolExecutor(1).submit(asyncio.run, awaited()).result() == [1, *(one["seq"] for one in rest)]
+    assert ThreadPoolExecutor(1).submit(asyncio.run, awaited()).result() == [1, *(event["seq"] for event in rest)]
 
 
 def event(number, kind="status"):
@@ -104,12 +104,12 @@ class Streaming:
 def test_a_stream_is_asked_for_again_while_that_can_help(impatient):
     end = "event: end\ndata: {}\n\n"
     service = Streaming(event(1), None, 503, event(2) + ": still here\n\n", event(3) + end)
-    assert [one["seq"] for one in client_of(service).events("run_x")] == [1, 2, 3]
+    assert [event["seq"] for event in client_of(service).events("run_x")] == [1, 2, 3]
     assert service.after == [None, "1", "1", "1", "2"]
     assert list(client_of(Streaming(204)).events("run_x", after=9)) == []
     cuts = [None] * (requests.MOST_TRIES - 1)
     patient = Streaming(*cuts, event(1), *cuts, event(2) + end)
-    assert [one["seq"] for one in client_of(patient).events("run_x")] == [1, 2]
+    assert [event["seq"] for event in client_of(patient).events("run_x")] == [1, 2]
     with pytest.raises(ServiceAway):
         list(client_of(Streaming(*[None] * requests.MOST_TRIES)).events("run_x"))
     with pytest.raises(ApiError) as refused:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
+from backprobe.show.operation_comparison import first_difference, placed_operations
 from backprobe.show.run_comparison import PlacedTensor, align, diffs
+from tests.backprobe.capture.in_process import recorded
 
 
 def placed(number, name="h", line=1, **more):
@@ -51,7 +55,7 @@ def test_the_nth_of_a_loop_meets_the_nth_and_the_rest_is_listed():
     b = [placed(number) for number in range(3)]
     found = align(a, b, LINES, LINES)
     assert [(pair.a.tensor, pair.b.tensor) for pair in found.pairs] == [(0, 0), (1, 1), (2, 2)]
-    assert [one.tensor for one in found.only_a] == [3]
+    assert [row.tensor for row in found.only_a] == [3]
     assert found.only_b == ()
 
 
@@ -77,7 +81,7 @@ def test_a_norm_is_told_beyond_rounding(before, after, told, norm):
 
 def test_the_diff_names_files_that_came_and_went():
     found = diffs({"a.py": "x\n", "c.py": "2\n", "same.py": "1\n"}, {"b.py": "y\n", "same.py": "1\n"})
-    assert [(one["path"], one["in_a"], one["in_b"]) for one in found] == [
+    assert [(file["path"], file["in_a"], file["in_b"]) for file in found] == [
         ("a.py", True, False), ("b.py", False, True), ("c.py", True, False),
     ]  # fmt: skip
     assert found[0]["diff"].splitlines()[-1] == "-x"
@@ -85,7 +89,7 @@ def test_the_diff_names_files_that_came_and_went():
 
 def test_a_file_with_another_name_is_known_by_its_text_or_as_the_only_other():
     same = diffs({"a.py": "x\n", "c.py": "2\n"}, {"b.py": "x\n", "d.py": "3\n"})
-    assert [(one["path"], one["in_a"], one["in_b"]) for one in same] == [("c.py", True, True)]
+    assert [(file["path"], file["in_a"], file["in_b"]) for file in same] == [("c.py", True, True)]
     renamed = {"u.py": LINES["t.py"]}
     assert pairs([placed(0)], [placed(7, path="u.py")], LINES, renamed) == [(0, 7)]
     (pair,) = align([placed(0)], [placed(7, path="u.py")], LINES, renamed).pairs
@@ -124,6 +128,31 @@ def test_a_gradient_that_turned_nan_is_a_change(site, samples):
     changed = {change["b"]["name"]: change for change in told["tensors"]["changes"]}
     assert changed["W"]["changed"] == ["grad_norm"]
     assert changed["W"]["b"]["grad_norm"] == "NaN"
+
+
+PROGRAM = """\
+import torch
+w = torch.ones(2, 3, requires_grad=True)
+for _ in range(2):
+    h = {operation}
+    h.sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("operation", "function"),
+    [("torch.relu(w * 2)", None), ("torch.sigmoid(w * 2)", "torch.sigmoid"), ("torch.relu(w[:1] * 2)", "[]")],
+)
+def test_the_service_finds_the_operation_that_two_record_files_differ_in(site, operation, function):
+    programs = [PROGRAM.format(operation=text) for text in ("torch.relu(w * 2)", operation)]
+    records = [recorded(program) for program in programs]
+    runs = [site.finished(record, body={"source": text}) for record, text in zip(records, programs, strict=True)]
+    operations = get(site, *runs)["operations"]
+    assert operations["first"] == json.loads(json.dumps(first_difference(*map(placed_operations, records))))
+    assert (operations["in_a"], operations["in_b"]) == tuple(len(record.operations) for record in records)
+    assert function == (operations["first"] and operations["first"]["b"]["function"])
+    page = site.client.get(f"/compare?a={runs[0]}&b={runs[1]}").text
+    assert ("The first operation that differs" in page) == (function is not None)
 
 
 def test_a_run_that_has_not_ended_or_is_unknown_is_refused(site):

@@ -56,6 +56,7 @@ BREAKS = [
     ((*RUN, "seed"), None, "POST /v1/runs body/seed: is not taken"),
     ((*RUN, "priority", "maximum"), 5, "POST /v1/runs body/priority: maximum 9 and 5"),
     ((*RUN, "device", "enum"), ["cpu"], "POST /v1/runs body/device: also cuda"),
+    ((*RUN, "device"), {"const": "cpu"}, "POST /v1/runs body/device: also cuda"),
     ((*RUN, "isolation", "enum"), ["none", "process"], "POST /v1/runs body/isolation: also gvisor, namespace"),
     ((*RUN, "labels", "propertyNames"), {"pattern": "^a$"}, "POST /v1/runs body/labels/{names}: pattern ^[A-Za-z0-9_.-]{1,64}$ and ^a$"),
     ((*RUN, "arguments", "items", "maxLength"), 10, "POST /v1/runs body/arguments/*: maxLength 4096 and 10"),
@@ -71,7 +72,9 @@ def test_a_break_is_told(today, path, value, said):
 
 def test_a_changed_default_and_a_newly_needed_parameter_are_told(today):
     made = copy.deepcopy(today)
-    (limit,) = [one for one in made["paths"]["/v1/runs"]["get"]["parameters"] if one["name"] == "limit"]
+    (limit,) = [
+        parameter for parameter in made["paths"]["/v1/runs"]["get"]["parameters"] if parameter["name"] == "limit"
+    ]
     limit["schema"]["default"], limit["required"] = 50, True
     assert "GET /v1/runs limit: the parameter is needed now" in broken(today, made)
     limit["required"] = False
@@ -120,7 +123,7 @@ def test_a_deprecated_operation_says_so_in_each_answer_and_in_the_document(make)
     site = make()
     view = site.app.view_functions["operation.list_workers"]
     mine = functools.wraps(view)(functools.partial(view))  # the view itself is other tests' too
-    site.app.view_functions["operation.list_workers"] = deprecation.deprecated(**DAYS)(mine)
+    site.app.view_functions["operation.list_workers"] = deprecation.mark_deprecated(**DAYS)(mine)
     for path, status in (("/v1/workers", 200), ("/v1/workers?colour=red", 422)):
         answer = site.client.get(path)
         assert answer.status_code == status
@@ -138,7 +141,7 @@ def test_who_still_uses_what_will_go_is_counted_by_key_and_told_to_the_operator(
 
     view = site.app.view_functions["operation.list_workers"]
     mine = functools.wraps(view)(functools.partial(view))
-    monkeypatch.setitem(site.app.view_functions, "operation.list_workers", deprecation.deprecated(**DAYS)(mine))
+    monkeypatch.setitem(site.app.view_functions, "operation.list_workers", deprecation.mark_deprecated(**DAYS)(mine))
     asked = {"name": "ci", "scopes": ["read"]}
     keys = [site.client.post("/v1/keys", json=asked).json for _ in range(2)]
     for key, times in zip(keys, (3, 1), strict=True):
@@ -148,12 +151,12 @@ def test_who_still_uses_what_will_go_is_counted_by_key_and_told_to_the_operator(
     site.client.get("/v1/workers?colour=red", headers={"Authorization": f"Bearer {keys[1]['secret']}"})
     assert site.client.get("/v1/workers", headers={"Authorization": "Bearer bp_none"}).status_code == 401
     with site.context.database.read() as transaction:
-        found = {one.actor: one for one in deprecated.uses(transaction)}
-    assert {actor: (one.operation, one.times) for actor, one in found.items()} == {
+        found = {use.actor: use for use in deprecated.uses(transaction)}
+    assert {actor: (use.operation, use.times) for actor, use in found.items()} == {
         f"key:{keys[0]['prefix']}": ("GET /v1/workers", 3),
         f"key:{keys[1]['prefix']}": ("GET /v1/workers", 2),
     }
-    assert all(one.first_at <= one.last_at for one in found.values())
+    assert all(use.first_at <= use.last_at for use in found.values())
     monkeypatch.setenv("BACKPROBE_DATABASE_URL", site.context.settings.store.database_url)
     parser = argparse.ArgumentParser()
     key_commands.key(parser.add_subparsers())
@@ -172,7 +175,7 @@ def test_nothing_goes_within_six_months_of_being_announced():
 def test_a_link_to_the_next_page_stays_beside_the_one_to_the_successor(make):
     site = make()
     with site.app.test_request_context("/v1/workers"):
-        site.app.view_functions["operation.list_workers"] = deprecation.deprecated(**DAYS)(lambda: None)
+        site.app.view_functions["operation.list_workers"] = deprecation.mark_deprecated(**DAYS)(lambda: None)
         response = Response(headers={"Link": '</v1/workers?cursor=x>; rel="next"'})
         deprecation.tell(response)
     assert len(response.headers.getlist("Link")) == 2

@@ -80,17 +80,19 @@ BEYOND = [
     ("POST /v1/audits", "invalid-request", "value-error", "names in an audit differ; `entry` as above"),
     ("POST /v1/audits", "malformed-request", "", "its lines are text to the document"),
     ("POST /v1/runs/{run}/judge", "record-expired", "", "a record goes with its time"),
-    ("POST /v1/records", "bad-record", "*", "a record has a format of its own"),
+    ("POST /v1/records", "bad-record", "*", "the document does not describe the format of a record"),
     ("PUT /v1/runs/{run}/frames/{n}", "bad-record", "*", "a frame is part of a record"),
     ("PUT /v1/runs/{run}", "id-time-refused", "id-time-refused", "an id tells a time, which is about now"),
+    ("POST /v1/keys", "invalid-request", "in-the-past", "a key ends after the request"),
     ("PATCH /v1/runs/{run}", "invalid-request", "out-of-range", "ten years ahead of now"),
     ("GET /v1/runs/{run}/record", "no-such-range", "", "a range is of the file that is there"),
     ("GET /v1/runs/{run}/*", "invalid-request", "steps", "the first is not above the last"),
     ("GET /v1/runs/{run}/source", "invalid-request", "empty-range", "the first is not above the last"),
     ("GET /v1/runs/{run}/source", "too-much-asked", "too-much-asked", "so many lines, from the first to the last"),
     ("GET /v1/runs/{run}/series", "invalid-request", "not-with-format", "`points` goes with one format"),
+    ("GET /v1/runs/{run}/steps", "invalid-request", "not-with-format", "`points` goes with one format"),
     ("GET /v1/runs/{run}/tensors", "invalid-request", "not-with-at", "`why` does not go with `at`"),
-    ("POST /v1/findings/{finding}/trials", "invalid-request", "*", "a finding has the fixes that it has, as long as it is told"),
+    ("POST /v1/findings/{finding}/trials", "invalid-request", "*", "a fix is one of the fixes of the finding"),
     ("GET /v1/audits/trend", "too-much-asked", "too-much-asked", "so many days, from the first to the last"),
     ("GET /v1/usage", "too-much-asked", "too-much-asked", "so many days, from the first to the last"),
     ("GET /v1/audits/{audit}/matrix", "invalid-request", "unknown-ruleset", "one that has judged it"),
@@ -101,8 +103,8 @@ of its first place, and why. Whatever else is refused fails schemathesis's check
 operation and in chains. Things that are not there, or not in that state (404, 409), are no fault of the data."""
 
 
-def beyond(label, problem):
-    """Why a request that the document allows may be refused so; None: it may not."""
+def find_reason(label, problem):
+    """Return why the service may refuse a request that the document allows; None if it may not."""
     place = problem["errors"][0]["code"] if problem["errors"] else ""
     for operations, code, of_place, why in BEYOND:
         if fnmatchcase(label, operations) and code == problem["code"] and of_place in {place, "*"}:
@@ -136,24 +138,24 @@ TOLD: defaultdict[str, Counter[int]] = defaultdict(Counter)
 STACKS = os.environ.get("BACKPROBE_CONTRACT_STACKS", "sqlite,postgresql" if LONG else "sqlite").split(",")
 
 
-def of(label):
+def operation_of(label):
     method, _, path = label.partition(" ")
     return DOCUMENT["paths"][path][method.lower()]
 
 
 def bodies(label):
-    content = of(label).get("requestBody", {}).get("content", {}).get("application/json", {})
-    return [one["value"] for one in content.get("examples", {}).values()]
+    content = operation_of(label).get("requestBody", {}).get("content", {}).get("application/json", {})
+    return [example["value"] for example in content.get("examples", {}).values()]
 
 
 def in_clear(answering):
     """The application for a client that takes no gzip: schemathesis asks for it, and does not undo it."""
 
-    def answered(environ, start_response):
+    def answer_uncompressed(environ, start_response):
         environ.pop("HTTP_ACCEPT_ENCODING", None)
         return answering(environ, start_response)
 
-    return answered
+    return answer_uncompressed
 
 
 @pytest.fixture(
@@ -177,12 +179,12 @@ def service(request, module_make, samples):
         if label.startswith("POST") and "{" not in label and bodies(label):
             answer = site.client.post(label.partition(" ")[2], json=bodies(label)[0])
             assert answer.status_code in {200, 201, 202}, (label, answer.text)
-            for link in of(label)["responses"][str(answer.status_code)].get("links", {}).values():
+            for link in operation_of(label)["responses"][str(answer.status_code)].get("links", {}).values():
                 (name,) = link["parameters"]
                 known.setdefault(name, []).append(answer.json["id"])
     for label in OPERATIONS:
         if label.startswith("GET") and "{" not in label:
-            for link in of(label)["responses"]["200"].get("links", {}).values():
+            for link in operation_of(label)["responses"]["200"].get("links", {}).values():
                 (name,) = link["parameters"]
                 items = site.client.get(label.partition(" ")[2]).json["items"]
                 known.setdefault(name, []).extend(item["id"] for item in items if "id" in item)
@@ -201,8 +203,8 @@ def table():
     return "\n".join([*rows, f"{'all':58} {total.total():6}  {dict(sorted(total.items()))}"])
 
 
-def anew(case, modes):
-    """Without what only the service makes, a signed cursor, and with a key that no request had before."""
+def renew_parameters(case, modes):
+    """Remove the cursor, which only the service can sign, and set a new idempotency key."""
     if modes.get(ParameterLocation.QUERY) is GenerationMode.POSITIVE and "cursor" in (case.query or {}):
         case.query = {name: value for name, value in case.query.items() if name != "cursor"}
     if modes.get(ParameterLocation.HEADER) is GenerationMode.POSITIVE and "Idempotency-Key" in (case.headers or {}):
@@ -212,7 +214,7 @@ def anew(case, modes):
 def real(case, known, choice):
     """The case with ids of things that exist, and with bodies that mean something, in three of four cases."""
     modes = {where: info.mode for where, info in case.meta.components.items()}
-    anew(case, modes)
+    renew_parameters(case, modes)
     if choice % 4 == 0:
         return case
     pick = choice // 4
@@ -231,17 +233,17 @@ def real(case, known, choice):
         if examples:
             body = json.loads(json.dumps(examples[pick % len(examples)]))
             case.body = as_lines(body) if case.media_type == LINES else body
-        if any(header["name"] == "If-Match" for header in of(case.operation.label)["parameters"]):
+        if any(header["name"] == "If-Match" for header in operation_of(case.operation.label)["parameters"]):
             case.headers = {**(case.headers or {}), "If-Match": "*"}
     return case
 
 
-def told(text, schema):
-    """What the text of a parameter says, read as its schema would have it; None: nothing that the schema knows."""
-    kinds = schema.get("type", [one.get("type") for one in schema.get("anyOf", ())])
+def parse_parameter(text, schema):
+    """Return the value of a parameter's text by its schema; None if the schema allows no such text."""
+    kinds = schema.get("type", [branch.get("type") for branch in schema.get("anyOf", ())])
     for kind in [kinds] if isinstance(kinds, str) else kinds:
         if kind == "array":
-            return [told(part, schema.get("items", {})) for part in text.split(",")]
+            return [parse_parameter(part, schema.get("items", {})) for part in text.split(",")]
         if kind == "string":
             return text
         if kind == "boolean" and text in {"true", "false"}:
@@ -259,11 +261,15 @@ def sent_as_described(case):
     meant = {where for where, info in case.meta.components.items() if info.mode is GenerationMode.NEGATIVE}
     if meant != {ParameterLocation.QUERY}:
         return False
-    known = {one["name"]: one["schema"] for one in of(case.operation.label)["parameters"] if one["in"] == "query"}
+    known = {
+        parameter["name"]: parameter["schema"]
+        for parameter in operation_of(case.operation.label)["parameters"]
+        if parameter["in"] == "query"
+    }
     known |= {"label.a": {"type": "string"}} if "label.*" in known else {}
     query = parse_qsl(urlsplit(case.as_curl_command().rpartition(" ")[2].strip("'")).query, keep_blank_values=True)
     return len(dict(query)) == len(query) and all(
-        name in known and validator(known[name]).is_valid(told(text, known[name])) for name, text in query
+        name in known and validator(known[name]).is_valid(parse_parameter(text, known[name])) for name, text in query
     )
 
 
@@ -289,7 +295,7 @@ def check(case, answer, mode):
 def told_apart(case, answer):
     """The check that valid data is accepted, where `BEYOND` says why this answer refuses it."""
     refused = 400 <= answer.status_code < 500 and answer.status_code != 401
-    return [positive_data_acceptance] if refused and beyond(case.operation.label, answer.json()) else []
+    return [positive_data_acceptance] if refused and find_reason(case.operation.label, answer.json()) else []
 
 
 def few(count):
@@ -309,12 +315,12 @@ def exercised(operation, known, mode, count):
 
     @few(count)
     @given(case=operation.as_strategy(generation_mode=mode), choice=st.integers(0, 23))
-    def answered(case, choice):
+    def check_case(case, choice):
         case = real(case, known, choice)
         check(case, case.call(), mode)
 
     try:
-        answered()
+        check_case()
     except Unsatisfiable:
         return False
     return True
@@ -326,7 +332,7 @@ def test_an_operation_answers_as_the_document_says(service, label):
     method, _, path = label.partition(" ")
     operation = schema[path][method]
     assert exercised(operation, known, GenerationMode.POSITIVE, 3)
-    takes = bool(of(label)["parameters"]) or "requestBody" in of(label)
+    takes = bool(operation_of(label)["parameters"]) or "requestBody" in operation_of(label)
     assert exercised(operation, known, GenerationMode.NEGATIVE, 3) == takes
 
 

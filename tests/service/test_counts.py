@@ -15,7 +15,7 @@ from tests.service.test_pages import page_of, words
 def counts_in(text: str) -> tuple[int, int, int, int]:
     """Tensors, steps looked at, steps made and backward calls as a text says them."""
     tensors, calls = re.search(r"(\d+) tensors?\b", text), re.search(r"(\d+) backward calls?\b", text)
-    steps = re.search(r"(\d+) of (\d+) (?:steps looked at|taken in full)", text)
+    steps = re.search(r"(\d+) of (\d+) (?:steps looked at|steps recorded|taken in full)", text)
     assert tensors, text
     assert steps, text
     assert calls, text
@@ -30,17 +30,17 @@ def test_terminal_report_page_and_api_count_alike(site, samples, tmp_path, capsy
     file = tmp_path / "run.bprec"
     file.write_bytes(dumps(record))
 
-    def shown(form: str) -> str:
+    def run_show(form: str) -> str:
         main(["show", str(file), "--format", form])
         return capsys.readouterr().out
 
-    said = json.loads(shown("json"))
+    said = json.loads(run_show("json"))
     run = site.finished(record)
     told = site.client.get(f"/v1/runs/{run}").json["record"]
     listed = site.client.get(f"/v1/runs/{run}/backward-calls").json["items"]
     found = {
-        "terminal": counts_in(shown("text")),
-        "report": counts_in(shown("html").partition('class="said"')[2]),
+        "terminal": counts_in(run_show("text")),
+        "report": counts_in(run_show("html").partition('class="said"')[2]),
         "json": (
             sum(row["times"] for row in said["tensors"]), said["steps"]["looked_at"], said["steps"]["made"],
             len(said["backward_calls"]),

@@ -105,7 +105,10 @@ def test_a_database_that_is_away_is_unavailable(tmp_path, caplog):
     from service.app import create_app
     from service.settings import Settings
 
-    environ = {"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "BACKPROBE_SECRET": "s" * 32}
+    environ = {
+        "BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "BACKPROBE_SECRET": "0123456789abcdef" * 2,
+    }
     app = create_app(Settings.from_environment(environ, tmp_path))
     client = app.test_client()
     answers = [client.get(path) for path in ("/v1/runs", "/v1/webhooks", "/readyz", "/metrics", "/v1/runs")]
@@ -148,7 +151,7 @@ def test_a_home_that_cannot_be_written_is_not_ready(make, tmp_path):
 def test_a_browser_gets_a_page_and_a_program_json(plain_site):
     page = plain_site.client.get("/nowhere", headers={"Accept": "text/html,*/*;q=0.8"})
     assert (page.status_code, page.mimetype) == (404, "text/html")
-    assert "There is nothing here" in page.text
+    assert "Not found" in page.text
     assert plain_site.client.get("/nowhere", headers={"Accept": "*/*"}).mimetype == "application/problem+json"
     under = plain_site.client.get("/v1/nowhere", headers={"Accept": "text/html"})
     assert under.mimetype == "application/problem+json"

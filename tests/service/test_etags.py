@@ -1,11 +1,11 @@
-"""Each single thing has an ETag: whoever has it already is told 304, until it changes."""
+"""Each single resource has an ETag. A client that has it gets 304 until the resource changes."""
 
 from __future__ import annotations
 
 import pytest
 
 
-def made(site, path, body):
+def create_thing(site, path, body):
     answer = site.client.post(path, json=body)
     assert answer.status_code in {200, 201, 202}, answer.text
     return answer.json["id"]
@@ -17,11 +17,11 @@ def things(site):
     run = site.finished()
     (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
     group = f"/v1/finding-groups/{finding['group']['id']}"
-    policy = f"/v1/policies/{made(site, '/v1/policies', {'name': 'strict'})}"
-    audit = f"/v1/audits/{made(site, '/v1/audits', {'items': [{'custom_id': 'a', 'source': 'x = 1'}]})}"
+    policy = f"/v1/policies/{create_thing(site, '/v1/policies', {'name': 'strict'})}"
+    audit = f"/v1/audits/{create_thing(site, '/v1/audits', {'items': [{'custom_id': 'a', 'source': 'x = 1'}]})}"
     hook = {"url": "https://hooks.example/x", "events": ["run.ended"]}
-    webhook = f"/v1/webhooks/{made(site, '/v1/webhooks', hook)}"
-    project = f"/v1/projects/{made(site, '/v1/projects', {'name': f'p{run}'})}"
+    webhook = f"/v1/webhooks/{create_thing(site, '/v1/webhooks', hook)}"
+    project = f"/v1/projects/{create_thing(site, '/v1/projects', {'name': f'p{run}'})}"
     return {
         f"/v1/runs/{run}": ("PATCH", f"/v1/runs/{run}", {"pinned": True}),
         f"/v1/runs/{run}/findings": ("PATCH", group, {"owner": "ann"}),

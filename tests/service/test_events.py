@@ -125,7 +125,7 @@ def test_a_last_event_id_that_is_no_number_is_refused(plain_site, wrong):
 
 
 SECONDS = 60
-eventually = functools.partial(waiting.until, seconds=SECONDS)
+eventually = functools.partial(waiting.wait_until, seconds=SECONDS)
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
@@ -146,15 +146,15 @@ def served(request, module_make, full_tier):
 
 
 @pytest.fixture
-def held():
+def exit_stack():
     """Sockets that a test keeps open, closed at its end."""
     with contextlib.ExitStack() as stack:
         yield stack
 
 
-def asked(port, held, run, protocol="HTTP/1.1", more="", **options):
-    """A connection on which the stream of a run was asked for; small buffers with `buffer=`."""
-    connection = held.enter_context(contextlib.closing(socket.socket()))
+def open_stream(port, exit_stack, run, protocol="HTTP/1.1", more="", **options):
+    """Request the event stream of a run. Return the connection, with a receive buffer of `buffer` bytes."""
+    connection = exit_stack.enter_context(contextlib.closing(socket.socket()))
     if "buffer" in options:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["buffer"])
     connection.settimeout(SECONDS)
@@ -165,8 +165,8 @@ def asked(port, held, run, protocol="HTTP/1.1", more="", **options):
     return connection
 
 
-def until(connection, text, read=b""):
-    """What comes up to this text and a little more."""
+def read_until(connection, text, read=b""):
+    """Read up to this text, and maybe a little more."""
     while text not in read:
         piece = connection.recv(1 << 16)
         assert piece, read
@@ -181,11 +181,11 @@ def rest_of(connection, read=b""):
     return read
 
 
-def test_over_a_socket_events_come_one_by_one_and_the_end_ends_it(served, held):
+def test_over_a_socket_events_come_one_by_one_and_the_end_ends_it(served, exit_stack):
     site, port = served
     run = site.submit()
-    connection = asked(port, held, run)
-    begun = until(connection, b"event: queued")
+    connection = open_stream(port, exit_stack, run)
+    begun = read_until(connection, b"event: queued")
     head = begun.partition(b"\r\n\r\n")[0].decode()
     assert head.startswith("HTTP/1.1 200 OK")
     assert {"Connection: close", "Transfer-Encoding: chunked", "X-Accel-Buffering: no"} <= set(head.split("\r\n"))
@@ -210,10 +210,10 @@ class Received:
         return io.BytesIO(self._received)
 
 
-def test_to_a_client_of_http_1_0_a_stream_is_plain_and_ends_with_the_connection(served, held):
+def test_to_a_client_of_http_1_0_a_stream_is_plain_and_ends_with_the_connection(served, exit_stack):
     site, port = served
     run = site.finished()
-    text = rest_of(asked(port, held, run, "HTTP/1.0", "Connection: keep-alive\r\n"))
+    text = rest_of(open_stream(port, exit_stack, run, "HTTP/1.0", "Connection: keep-alive\r\n"))
     head, _, body = text.partition(b"\r\n\r\n")
     assert b"chunked" not in head
     assert b"Connection: close" in head
@@ -221,22 +221,22 @@ def test_to_a_client_of_http_1_0_a_stream_is_plain_and_ends_with_the_connection(
     assert [kind for _, kind, _ in events_of(body.decode())] == ["queued", "claimed", "status", "end"]
 
 
-def test_a_stream_is_the_last_answer_of_its_connection(served, held):
+def test_a_stream_is_the_last_answer_of_its_connection(served, exit_stack):
     """What was asked before it is answered before it; what was sent behind it is asked again, on another one."""
     site, port = served
     run = site.submit()
-    connection = held.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", port), SECONDS)))
+    connection = exit_stack.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", port), SECONDS)))
     plain = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     stream = f"GET /v1/runs/{run}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode()
     connection.sendall(plain + stream + plain)
-    begun = until(connection, b"event: queued")
+    begun = read_until(connection, b"event: queued")
     assert begun.count(b"HTTP/1.1 200 OK") == 2
     assert begun.index(b'"openapi"') < begun.index(b"text/event-stream; charset")
     site.client.post(f"/v1/runs/{run}/cancel")
     assert rest_of(connection, begun).count(b"HTTP/1.1 200 OK") == 2
 
 
-def test_head_of_a_stream_takes_no_seat(served, held):
+def test_head_of_a_stream_takes_no_seat(served, exit_stack):
     site, port = served
     run = site.submit()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -247,21 +247,21 @@ def test_head_of_a_stream_takes_no_seat(served, held):
     assert site.context.streams.seats.taken == 0
 
 
-def test_a_client_that_leaves_frees_its_seat_at_once(served, held):
+def test_a_client_that_leaves_frees_its_seat_at_once(served, exit_stack):
     site, port = served
     run = site.submit()
     with contextlib.ExitStack() as leaving:
         for _ in range(5):
-            until(asked(port, leaving, run), b"event: queued")
+            read_until(open_stream(port, leaving, run), b"event: queued")
         assert site.context.streams.seats.taken == 5
     eventually(lambda: site.context.streams.seats.taken == 0)  # with nothing having happened to the run
 
 
-def test_more_streams_than_threads_are_served_and_each_is_told(served, held):
+def test_more_streams_than_threads_are_served_and_each_is_told(served, exit_stack):
     site, port = served
     runs = [site.submit() for _ in range(2)]
-    streams = [(run, asked(port, held, run)) for run in runs * 20]
-    begun = [until(stream, b"event: queued") for _, stream in streams]
+    streams = [(run, open_stream(port, exit_stack, run)) for run in runs * 20]
+    begun = [read_until(stream, b"event: queued") for _, stream in streams]
     assert site.client.get("/healthz").status_code == 200
     site.client.post(f"/v1/runs/{runs[0]}/cancel")
     for (run, stream), read in zip(streams, begun, strict=True):
@@ -272,14 +272,14 @@ def test_more_streams_than_threads_are_served_and_each_is_told(served, held):
     eventually(lambda: site.context.streams.seats.taken == 0)
 
 
-def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, held, monkeypatch):
+def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, exit_stack, monkeypatch):
     from service.process import stream_writer
     from store.tables import run_event
 
     site, port = served
     run = site.submit()
-    stuck = asked(port, held, run, buffer=4096)
-    until(stuck, b"event: queued")
+    stuck = open_stream(port, exit_stack, run, buffer=4096)
+    read_until(stuck, b"event: queued")
     eventually(lambda: site.context.streams.seats.taken == 1)
     with site.context.database.begin() as transaction:
         row = transaction.execute(tables.run.select().where(tables.run.c.public_id == run)).one()
@@ -287,41 +287,41 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, he
                  "payload": {"x": "y" * 3000}} for n in range(2000)]  # fmt: skip
         transaction.execute(run_event.insert(), more)
         transaction.execute(tables.run.update().where(tables.run.c.id == row.id).values(events=2001))
-    reading = asked(port, held, run)
+    reading = open_stream(port, exit_stack, run)
     other = site.submit()
-    begun = until(asked(port, held, other), b"event: queued")
+    begun = read_until(open_stream(port, exit_stack, other), b"event: queued")
     assert b"id: 1\n" in begun
-    assert b"id: 2001\n" in until(reading, b"id: 2001\n")
+    assert b"id: 2001\n" in read_until(reading, b"id: 2001\n")
     assert site.context.streams.seats.taken == 3
     monkeypatch.setattr(stream_writer, "STUCK_SECONDS", 0.0)
     eventually(lambda: site.context.streams.seats.taken == 2)
-    for one in (run, other):
-        site.client.post(f"/v1/runs/{one}/cancel")
+    for run_id in (run, other):
+        site.client.post(f"/v1/runs/{run_id}/cancel")
     eventually(lambda: site.context.streams.seats.taken == 0)
 
 
-def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, held, monkeypatch):
+def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, exit_stack, monkeypatch):
     from service.process import stream_writer
 
     site, port = served
     run = site.submit()
     monkeypatch.setattr(stream_writer, "BEAT_SECONDS", 0.0)
-    connection = asked(port, held, run)
-    begun = until(connection, b": still here\n\n")
+    connection = open_stream(port, exit_stack, run)
+    begun = read_until(connection, b": still here\n\n")
     monkeypatch.setattr(stream_writer, "LONGEST_SECONDS", 0.0)
-    assert rest_of(asked(port, held, run)).endswith(b"0\r\n\r\n")
+    assert rest_of(open_stream(port, exit_stack, run)).endswith(b"0\r\n\r\n")
     connection.close()
     assert begun.index(b"event: queued") < begun.index(b": still here")
     eventually(lambda: site.context.streams.seats.taken == 0)
 
 
-def test_streams_go_on_behind_a_database_that_was_away(served, held, monkeypatch):
+def test_streams_go_on_behind_a_database_that_was_away(served, exit_stack, monkeypatch):
     from store.runs.reading import run_events
 
     site, port = served
     run = site.submit()
-    connection = asked(port, held, run)
-    begun = until(connection, b"event: queued")
+    connection = open_stream(port, exit_stack, run)
+    begun = read_until(connection, b"event: queued")
     looked = threading.Event()
     look = run_events.standing
 
@@ -336,7 +336,7 @@ def test_streams_go_on_behind_a_database_that_was_away(served, held, monkeypatch
     assert b"event: end" in rest_of(connection, begun)
 
 
-def test_streams_end_with_the_service(make, held):
+def test_streams_end_with_the_service(make, exit_stack):
     from service.process.address import listen
     from service.server.http_server import Server
 
@@ -345,8 +345,8 @@ def test_streams_end_with_the_service(make, held):
     server = Server(site.app, listening, threads=2)
     server.start()
     try:
-        connection = asked(listening.getsockname()[1], held, site.submit())
-        begun = until(connection, b"event: queued")
+        connection = open_stream(listening.getsockname()[1], exit_stack, site.submit())
+        begun = read_until(connection, b"event: queued")
         site.context.hub.close()
         assert rest_of(connection, begun).endswith(b"\r\n0\r\n\r\n")
         assert site.context.streams.seats.taken == 0
@@ -354,8 +354,8 @@ def test_streams_end_with_the_service(make, held):
         server.stop()
 
 
-def test_a_stream_that_begins_is_told_at_once_whatever_others_cost(make, held, monkeypatch):
-    """A look at all rests for as long as its share asks: what begins meanwhile has a look of its own."""
+def test_a_stream_that_begins_is_told_at_once_whatever_others_cost(make, exit_stack, monkeypatch):
+    """The look at all streams pauses to keep its share of the time. A stream that begins in a pause gets a separate look."""
     from service.process import event_streams
     from service.process.address import listen
     from service.server.http_server import Server
@@ -365,7 +365,7 @@ def test_a_stream_that_begins_is_told_at_once_whatever_others_cost(make, held, m
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=2)
     server.start()
-    held.callback(server.stop)
+    exit_stack.callback(server.stop)
     port, looks, standing = listening.getsockname()[1], [], run_events.standing
 
     def looked(transaction, numbers):
@@ -375,9 +375,9 @@ def test_a_stream_that_begins_is_told_at_once_whatever_others_cost(make, held, m
     monkeypatch.setattr(run_events, "standing", looked)
     for rest in ("PAUSE_SECONDS", "LOOK_SECONDS"):
         monkeypatch.setattr(event_streams, rest, 10.0 * SECONDS)
-    until(asked(port, held, site.submit()), b"event: queued")
+    read_until(open_stream(port, exit_stack, site.submit()), b"event: queued")
     eventually(lambda: looks == [1, 1])  # as it began, and then at all: again in ten minutes
-    until(asked(port, held, site.submit()), b"event: queued")
+    read_until(open_stream(port, exit_stack, site.submit()), b"event: queued")
     assert looks == [1, 1, 1]
 
 
@@ -390,14 +390,14 @@ def test_in_each_look_tenants_take_turns_and_the_rest_is_told_next():
     assert [stream.subject.tenant_id for stream in _in_turns(streams)] == [1, 2, 3, 1, 3, 1, 1]
 
 
-def test_more_that_happened_than_one_look_reads_is_told_all_the_same(served, held, monkeypatch):
+def test_more_that_happened_than_one_look_reads_is_told_all_the_same(served, exit_stack, monkeypatch):
     from service.process import event_streams
 
     site, port = served
     monkeypatch.setattr(event_streams, "MOST_TOLD", 2)
     runs = [site.submit() for _ in range(7)]
-    streams = [asked(port, held, run) for run in runs]
-    begun = [until(stream, b"event: queued") for stream in streams]
+    streams = [open_stream(port, exit_stack, run) for run in runs]
+    begun = [read_until(stream, b"event: queued") for stream in streams]
     for run in runs:
         site.client.post(f"/v1/runs/{run}/cancel")
     assert all(b"event: end" in rest_of(stream, read) for stream, read in zip(streams, begun, strict=True))
@@ -425,12 +425,12 @@ def expire(site, key):
 
 
 @pytest.mark.parametrize("end", [revoke, expire])
-def test_a_stream_ends_when_its_key_does_and_the_others_go_on(served, held, end):
+def test_a_stream_ends_when_its_key_does_and_the_others_go_on(served, exit_stack, end):
     site, port = served
     run = site.submit()
     keys = [site.client.post("/v1/keys", json={"name": "reader", "scopes": ["read"]}).json for _ in range(2)]
-    lines = [asked(port, held, run, more=f"Authorization: Bearer {key['secret']}\r\n") for key in keys]
-    begun = [until(line, b"event: queued") for line in lines]
+    lines = [open_stream(port, exit_stack, run, more=f"Authorization: Bearer {key['secret']}\r\n") for key in keys]
+    begun = [read_until(line, b"event: queued") for line in lines]
     end(site, keys[0])
     assert b"event: end" not in rest_of(lines[0], begun[0])
     site.client.post(f"/v1/runs/{run}/cancel")

@@ -23,7 +23,7 @@ from backprobe.record import dumps, split
 from tests.support import waiting
 
 SECONDS = 60
-until = functools.partial(waiting.until, seconds=SECONDS)
+wait_until = functools.partial(waiting.wait_until, seconds=SECONDS)
 SEATS = 24
 """Of streams: few, so that they are soon taken."""
 
@@ -38,12 +38,12 @@ class Tenant:
         id: Number in the database.
     """
 
-    def __init__(self, site, port, name, held, keys=4):
+    def __init__(self, site, port, name, exit_stack, keys=4):
         from service.auth.caller import digest_of, new_key
         from store.access import keys as stored
         from store.access import tenants
 
-        self.site, self.port, self.held, self.keys = site, port, held, []
+        self.site, self.port, self.exit_stack, self.keys = site, port, exit_stack, []
         with site.context.database.begin() as transaction:
             self.id = tenants.create(transaction, name)
             for _ in range(keys):
@@ -61,7 +61,7 @@ class Tenant:
             return [holder(key["Authorization"].removeprefix("Bearer ")) for key in self.keys]
 
     def ask(self, method, path, body=None, key=0, **headers):
-        """Status, headers and body of the answer, on a connection of its own."""
+        """Send a request on a new connection. Return status, headers and body of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         if isinstance(body, dict):
             body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
@@ -75,9 +75,9 @@ class Tenant:
         status, _headers, text = self.ask("POST", "/v1/runs", {"source": source})
         return json.loads(text)["id"] if status == 202 else None
 
-    def sent(self, text, key=0, **headers):
-        """A connection on which this request was sent, and nothing read."""
-        connection = self.held.enter_context(contextlib.closing(socket.socket()))
+    def send_request(self, text, key=0, **headers):
+        """Send this request and read nothing. Return the connection."""
+        connection = self.exit_stack.enter_context(contextlib.closing(socket.socket()))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(SECONDS)
         connection.connect(("127.0.0.1", self.port))
@@ -101,7 +101,7 @@ class Tenant:
         status, headers, _ = self.ask("GET", f"/v1/runs/{run}", Prefer="wait=1")
         assert (status, headers["Preference-Applied"]) == (200, "wait=1")
         assert self.ask("GET", "/v1/runs?limit=5")[0] == 200
-        stream = self.sent(f"GET /v1/runs/{run}/events", Accept="text/event-stream")
+        stream = self.send_request(f"GET /v1/runs/{run}/events", Accept="text/event-stream")
         assert self.status_of(stream) == 200
         stream.close()
         large = {"files": [{"path": "main.py", "text": "# long\n" * 20_000}]}
@@ -140,24 +140,24 @@ def served(request, module_make, full_tier):
 
 
 @pytest.fixture
-def held():
-    """What a test holds, let go of at its end."""
+def exit_stack():
+    """Connections and servers of a test, closed at its end."""
     with contextlib.ExitStack() as stack:
         yield stack
 
 
 @pytest.fixture
-def two(served, held, request):
+def two(served, exit_stack, request):
     """One who takes what there is, and another."""
     site, port, _server = served
     name = f"tnt_{len(request.node.name)}{time.monotonic_ns()}"
-    return Tenant(site, port, f"{name}a", held), Tenant(site, port, f"{name}b", held)
+    return Tenant(site, port, f"{name}a", exit_stack), Tenant(site, port, f"{name}b", exit_stack)
 
 
 def streams(greedy, _served, _held):
     run = greedy.submit()
     statuses = Counter(
-        greedy.status_of(greedy.sent(f"GET /v1/runs/{run}/events", key, Accept="text/event-stream"))
+        greedy.status_of(greedy.send_request(f"GET /v1/runs/{run}/events", key, Accept="text/event-stream"))
         for key in range(4)
         for _ in range(SEATS)
     )
@@ -165,27 +165,27 @@ def streams(greedy, _served, _held):
     assert set(statuses) == {200, 503}
 
 
-def waits(greedy, served, held):
+def waits(greedy, served, exit_stack):
     run = greedy.submit()
-    held.callback(greedy.ask, "POST", f"/v1/runs/{run}/cancel")  # its end ends them
+    exit_stack.callback(greedy.ask, "POST", f"/v1/runs/{run}/cancel")  # its end ends them
     for key in range(4):
         for _ in range(8):
-            greedy.sent(f"GET /v1/runs/{run}", key, Prefer="wait=30")
-    until(lambda: served[0].context.waiters.waiting >= 6)
+            greedy.send_request(f"GET /v1/runs/{run}", key, Prefer="wait=30")
+    wait_until(lambda: served[0].context.waiters.waiting >= 6)
 
 
 def seats(name):
     """All that it may have of these seats, as requests that are in hand would have them."""
 
-    def taken(greedy, served, held):
+    def take_seats(greedy, served, exit_stack):
         found = [getattr(served[0].context, name).take(caller) for caller in greedy.callers() for _ in range(4)]
-        for give_back in (one for one in found if not isinstance(one, str)):
-            held.callback(give_back)
-        assert any(isinstance(one, str) and "the rest is for others" in one for one in found)
+        for give_back in (seat for seat in found if not isinstance(seat, str)):
+            exit_stack.callback(give_back)
+        assert any(isinstance(seat, str) and "the rest is for others" in seat for seat in found)
         most = getattr(served[0].context, name).most
-        assert sum(not isinstance(one, str) for one in found) == most * 3 // 4
+        assert sum(not isinstance(seat, str) for seat in found) == most * 3 // 4
 
-    return taken
+    return take_seats
 
 
 def body_room(greedy, served, _held):
@@ -193,10 +193,12 @@ def body_room(greedy, served, _held):
     assert greedy.ask("GET", "/v1/me")[0] == 200
     for key in ({}, greedy.keys[0]):  # of one whom nobody knows, and of a tenant
         for _ in range(12):
-            one = greedy.sent("POST /v1/snippets", **{"Authorization": "none", **key, "Content-Length": "1000000"})
+            connection = greedy.send_request(
+                "POST /v1/snippets", **{"Authorization": "none", **key, "Content-Length": "1000000"}
+            )
             with contextlib.suppress(OSError):
-                one.sendall(b"x" * 140_000)
-    until(lambda: server.bodies.taken > 400_000)
+                connection.sendall(b"x" * 140_000)
+    wait_until(lambda: server.bodies.bytes_taken > 400_000)
 
 
 def queue(greedy, _served, _held):
@@ -204,7 +206,7 @@ def queue(greedy, _served, _held):
         pass
 
 
-def database(greedy, _served, held):
+def database(greedy, _served, exit_stack):
     """Reads and writes without a pause, from more clients than there are threads."""
     over, statuses = threading.Event(), Counter()
 
@@ -215,14 +217,14 @@ def database(greedy, _served, held):
             statuses[greedy.ask("PUT", f"/v1/runs/{new_run_id()}", {}, key=key)[0]] += 1
 
     threads = [threading.Thread(target=busy, args=(number,)) for number in range(20)]
-    for one in threads:
-        one.start()
-    held.callback(lambda: [one.join(SECONDS) for one in threads])
-    held.callback(over.set)
-    until(lambda: statuses.total() > 50)
+    for thread in threads:
+        thread.start()
+    exit_stack.callback(lambda: [thread.join(SECONDS) for thread in threads])
+    exit_stack.callback(over.set)
+    wait_until(lambda: statuses.total() > 50)
 
 
-def audits(greedy, _served, held):
+def audits(greedy, _served, exit_stack):
     """One after the other, each as large as may be sent at once."""
     over, statuses = threading.Event(), Counter()
     items = [{"custom_id": str(number), "source": f"x = {number}\n"} for number in range(30)]
@@ -232,18 +234,20 @@ def audits(greedy, _served, held):
             statuses[greedy.ask("POST", "/v1/audits", {"items": items}, key=key)[0]] += 1
 
     threads = [threading.Thread(target=busy, args=(key,)) for key in range(4)]
-    for one in threads:
-        one.start()
-    held.callback(lambda: [one.join(SECONDS) for one in threads])
-    held.callback(over.set)
-    until(lambda: statuses[503] or statuses.total() > 8)
+    for thread in threads:
+        thread.start()
+    exit_stack.callback(lambda: [thread.join(SECONDS) for thread in threads])
+    exit_stack.callback(over.set)
+    wait_until(lambda: statuses[503] or statuses.total() > 8)
 
 
-def connections(greedy, _served, held):
+def connections(greedy, _served, exit_stack):
     for number in range(400):
-        one = held.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", greedy.port), SECONDS)))
+        connection = exit_stack.enter_context(
+            contextlib.closing(socket.create_connection(("127.0.0.1", greedy.port), SECONDS))
+        )
         with contextlib.suppress(OSError):
-            one.sendall(b"GET /v1/runs HTTP/1.1\r\nHost: local" if number % 2 else b"")
+            connection.sendall(b"GET /v1/runs HTTP/1.1\r\nHost: local" if number % 2 else b"")
 
 
 TAKEN = {
@@ -262,21 +266,21 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("what", TAKEN)
-def test_where_one_takes_all_it_can_another_gets_on(served, two, held, samples, what):
+def test_where_one_takes_all_it_can_another_gets_on(served, two, exit_stack, samples, what):
     greedy, other = two
     other.ask("GET", "/v1/me")  # a key that was good once is known to the server
-    with held:
-        TAKEN[what](greedy, served, held)
+    with exit_stack:
+        TAKEN[what](greedy, served, exit_stack)
         other.gets_on(samples)
     emptied(served[0])
 
 
-def test_where_one_takes_all_of_everything_another_gets_on(served, two, held, samples):
+def test_where_one_takes_all_of_everything_another_gets_on(served, two, exit_stack, samples):
     greedy, other = two
     other.ask("GET", "/v1/me")
-    with held:
+    with exit_stack:
         for what in ("streams", "waits", "long lists", "records", "ends", "body room", "queue"):
-            TAKEN[what](greedy, served, held)
+            TAKEN[what](greedy, served, exit_stack)
         other.gets_on(samples)
     emptied(served[0])
 
@@ -294,7 +298,7 @@ def emptied(site):
     site.context.backlog._counted.clear()
 
 
-def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, held):
+def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, exit_stack):
     """However many of one wait for a thread, another's is among the next two that are answered."""
     from service.process.address import listen
     from service.server.http_server import Server
@@ -304,27 +308,27 @@ def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, 
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=1)
     server.start()
-    held.callback(server.stop)
-    greedy, other = (Tenant(site, listening.getsockname()[1], name, held) for name in ("tnt_greedy", "tnt_other"))
+    exit_stack.callback(server.stop)
+    greedy, other = (Tenant(site, listening.getsockname()[1], name, exit_stack) for name in ("tnt_greedy", "tnt_other"))
     other.ask("GET", "/v1/me")
     run = greedy.submit()
-    greedy.sent(f"GET /v1/runs/{run}", Prefer="wait=30")
-    until(lambda: site.context.waiters.waiting == 1)
+    greedy.send_request(f"GET /v1/runs/{run}", Prefer="wait=30")
+    wait_until(lambda: site.context.waiters.waiting == 1)
     queue = server._server.task_dispatcher.queue
     body = b'{"source": "x = 1\\n"}'
     sent = {"Content-Type": "application/json", "Content-Length": str(len(body))}
-    for number, one in enumerate([*[greedy] * 30, other]):
-        one.sent("POST /v1/runs", **sent).sendall(body)
-        until(lambda number=number: len(queue) == number + 1)
+    for number, tenant in enumerate([*[greedy] * 30, other]):
+        tenant.send_request("POST /v1/runs", **sent).sendall(body)
+        wait_until(lambda number=number: len(queue) == number + 1)
     with site.context.database.begin() as transaction:
         lifecycle.request_cancel(transaction, run, tenant_id=greedy.id)
-    until(lambda: not queue)
-    until(lambda: len(stored(site)) == 32)
-    assert other.id in stored(site)[1:3]
+    wait_until(lambda: not queue)
+    wait_until(lambda: len(load_run_tenants(site)) == 32)
+    assert other.id in load_run_tenants(site)[1:3]
 
 
-def stored(site):
-    """Tenant of each run, as they were stored."""
+def load_run_tenants(site):
+    """Return the tenant of each run, in the order in which the runs were stored."""
     from store import tables
 
     with site.context.database.read() as reading:
@@ -346,13 +350,13 @@ def test_workers_take_turns_among_tenants(served, two):
     emptied(site)
 
 
-def test_frames_of_one_are_decoded_while_anothers_are(served, two, held, samples, monkeypatch):
+def test_frames_of_one_are_decoded_while_anothers_are(served, two, exit_stack, samples, monkeypatch):
     """However long those take."""
     from service.api.runs import recorders
 
     greedy, other = two
     decoding, goes_on, decoded = threading.Event(), threading.Event(), recorders.frame_kind
-    held.callback(goes_on.set)
+    exit_stack.callback(goes_on.set)
     frames = list(split(dumps(samples.tutorial())))
     slow = frames[0][:-1] + b"?"
 
@@ -364,9 +368,11 @@ def test_frames_of_one_are_decoded_while_anothers_are(served, two, held, samples
 
     monkeypatch.setattr(recorders, "frame_kind", kind_of)
     jobs = [new_run_id(), new_run_id()]
-    for one, job in zip(two, jobs, strict=True):
-        assert one.ask("PUT", f"/v1/runs/{job}", {})[0] == 201
-    hanging = greedy.sent(f"PUT /v1/runs/{jobs[0]}/frames/0", **{"Content-Type": MEDIA, "Content-Length": len(slow)})
+    for tenant, job in zip(two, jobs, strict=True):
+        assert tenant.ask("PUT", f"/v1/runs/{job}", {})[0] == 201
+    hanging = greedy.send_request(
+        f"PUT /v1/runs/{jobs[0]}/frames/0", **{"Content-Type": MEDIA, "Content-Length": len(slow)}
+    )
     hanging.sendall(slow)
     assert decoding.wait(SECONDS)
     for number, frame in enumerate(frames):
@@ -376,7 +382,7 @@ def test_frames_of_one_are_decoded_while_anothers_are(served, two, held, samples
 
 
 @pytest.fixture
-def standing(module_make, held, full_tier):
+def standing(module_make, exit_stack, full_tier):
     """A server, two tenants, and a view that stands until `go` is set; `begun` has the tenants that are in it."""
     from service.auth.caller import caller
     from service.process.address import listen
@@ -399,19 +405,21 @@ def standing(module_make, held, full_tier):
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=16)
     server.start()
-    held.callback(server.stop, 0)
-    held.callback(go.set)
-    greedy, other = (Tenant(site, listening.getsockname()[1], f"tnt_{name}", held) for name in ("greedy", "other"))
-    for one in (greedy, other):
+    exit_stack.callback(server.stop, 0)
+    exit_stack.callback(go.set)
+    greedy, other = (
+        Tenant(site, listening.getsockname()[1], f"tnt_{name}", exit_stack) for name in ("greedy", "other")
+    )
+    for tenant in (greedy, other):
         for key in range(4):
-            assert one.ask("GET", "/v1/me", key=key)[0] == 200
+            assert tenant.ask("GET", "/v1/me", key=key)[0] == 200
     return server, greedy, other, begun, go
 
 
 def test_one_tenant_has_two_requests_at_work_while_another_asks_and_metrics_say_that_the_rest_waits(standing):
     server, greedy, other, begun, go = standing
-    sent = [greedy.sent("GET /v1/standing", number % 4) for number in range(20)]
-    until(lambda: server.turns.waiting == 18 and len(begun) == 2)
+    sent = [greedy.send_request("GET /v1/standing", number % 4) for number in range(20)]
+    wait_until(lambda: server.turns.waiting == 18 and len(begun) == 2)
     assert begun == [greedy.id] * 2
     assert other.ask("GET", "/v1/runs")[0] == 200
     assert other.ask("GET", "/healthz")[0] == 200
@@ -422,7 +430,7 @@ def test_one_tenant_has_two_requests_at_work_while_another_asks_and_metrics_say_
     assert 'backprobe_http_held_back_total{kind="waited"} 18.0' in told
     assert 'backprobe_http_held_back_total{kind="refused"} 0.0' in told
     go.set()
-    assert {greedy.status_of(one) for one in sent} == {200}
+    assert {greedy.status_of(connection) for connection in sent} == {200}
     assert server.turns.waiting == 0
 
 
@@ -430,10 +438,10 @@ def test_a_request_that_was_held_back_for_too_long_is_told_to_come_again(standin
     server, greedy, _other, begun, go = standing
     monkeypatch.setattr("service.limits.turns.LONGEST_SECONDS", 0.0)
     for _ in range(2):
-        greedy.sent("GET /v1/standing")
-    until(lambda: len(begun) == 2)
-    late = greedy.sent("GET /v1/standing")
-    until(lambda: server.turns.waiting == 1)
+        greedy.send_request("GET /v1/standing")
+    wait_until(lambda: len(begun) == 2)
+    late = greedy.send_request("GET /v1/standing")
+    wait_until(lambda: server.turns.waiting == 1)
     go.set()
     answer = http.client.HTTPResponse(late)
     answer.begin()
@@ -446,27 +454,29 @@ def test_a_request_that_was_held_back_for_too_long_is_told_to_come_again(standin
 def test_a_client_that_does_not_read_its_answer_keeps_no_request_of_its_tenant_from_being_answered(standing):
     server, greedy, other, _begun, _go = standing
     for key in range(3):
-        greedy.sent("GET /v1/large", key)
-    until(lambda: sum(len(one.requests) for one in server._server.active_channels.values()) == 3)
+        greedy.send_request("GET /v1/large", key)
+    wait_until(
+        lambda: sum(len(active_channel.requests) for active_channel in server._server.active_channels.values()) == 3
+    )
     other.ask("GET", "/v1/me")
     for _ in range(3):
         assert greedy.ask("GET", "/v1/me")[0] == 200
     assert server.turns.waiting == 0
 
 
-def test_two_that_wait_for_a_run_s_end_keep_no_request_of_their_tenant_from_being_answered(standing, held):
+def test_two_that_wait_for_a_run_s_end_keep_no_request_of_their_tenant_from_being_answered(standing, exit_stack):
     server, greedy, other, _begun, _go = standing
     run = greedy.submit()
-    held.callback(greedy.ask, "POST", f"/v1/runs/{run}/cancel")
+    exit_stack.callback(greedy.ask, "POST", f"/v1/runs/{run}/cancel")
     for key in range(4):
-        greedy.sent(f"GET /v1/runs/{run}", key, Prefer="wait=30")
+        greedy.send_request(f"GET /v1/runs/{run}", key, Prefer="wait=30")
     other.ask("GET", "/v1/me")
-    until(lambda: greedy.site.context.waiters.waiting == 4)
+    wait_until(lambda: greedy.site.context.waiters.waiting == 4)
     assert greedy.ask("GET", "/v1/me")[0] == 200
     assert server.turns.waiting == 0
 
 
-def test_a_person_who_is_alone_has_all_threads(module_make, held):
+def test_a_person_who_is_alone_has_all_threads(module_make, exit_stack):
     """On loopback without a key there is nobody to share with."""
     from service.process.address import listen
     from service.server.http_server import Server
@@ -482,19 +492,19 @@ def test_a_person_who_is_alone_has_all_threads(module_make, held):
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=3)
     server.start()
-    held.callback(server.stop)
+    exit_stack.callback(server.stop)
     answers = []
 
     def ask():
         with contextlib.closing(
             http.client.HTTPConnection("127.0.0.1", listening.getsockname()[1], timeout=SECONDS)
-        ) as one:
-            one.request("GET", "/v1/standing")
-            answers.append(one.getresponse().status)
+        ) as connection:
+            connection.request("GET", "/v1/standing")
+            answers.append(connection.getresponse().status)
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(SECONDS)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
     assert answers == [200] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import hashlib
 
 import msgspec
@@ -32,8 +33,8 @@ def test_runs_that_show_the_same_are_one_group_and_each_finding_names_it(site):
         (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
         assert finding["group"] == {"id": group["id"], "state": "open", "owner": None}
         assert (finding["fingerprint"], finding["rule"]["name"]) == (group["fingerprint"], group["rule"])
-    one = site.client.get(f"/v1/finding-groups/{group['id']}")
-    assert (one.json, one.headers["ETag"]) == (group, '"2"')
+    answer = site.client.get(f"/v1/finding-groups/{group['id']}")
+    assert (answer.json, answer.headers["ETag"]) == (group, '"2"')
     found = site.client.get(group["links"]["findings"]).json["items"]
     assert [finding["run"] for finding in found] == [second, first]
 
@@ -108,6 +109,76 @@ def test_a_change_names_its_state_and_a_suppression_its_reason(site):
     assert entry["action"] == "run.submit"
 
 
+def test_a_mute_ends_by_itself_and_raises_the_version(site):
+    from store.tables import Now, finding_group
+
+    run = site.finished()
+    (group,) = groups(site)
+    later = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=9)).isoformat(timespec="milliseconds")
+    body = {"state": "suppressed", "reason": "by design", "muted_until": later.replace("+00:00", "Z")}
+    muted = change(site, group, body).json
+    assert (muted["state"], muted["muted_until"]) == ("suppressed", body["muted_until"])
+    assert (len(groups(site, state="suppressed")), groups(site, state="open")) == (1, [])
+    findings = site.client.get(f"/v1/runs/{run}/findings")
+    with site.context.database.begin() as transaction:
+        transaction.execute(finding_group.update().values(muted_until=Now(-1)))
+    (over,) = groups(site, state="open")
+    assert (over["state"], over["reason"], over["version"]) == ("open", "by design", muted["version"] + 1)
+    assert groups(site, state="suppressed") == []
+    again = site.client.get(f"/v1/runs/{run}/findings", headers={"If-None-Match": findings.headers["ETag"]})
+    assert [finding["group"]["state"] for finding in again.json["items"]] == ["open"]
+    assert change(site, muted, {"state": "fixed"}, status=412).json["code"] == "stale"
+    fixed = change(site, over, {"state": "fixed"}).json
+    assert (fixed["state"], fixed["muted_until"], fixed["version"]) == ("fixed", None, over["version"] + 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"state": "suppressed", "reason": "x", "muted_until": "2020-01-01T00:00:00Z"}, "#/muted_until"),
+        ({"state": "suppressed", "reason": "x", "muted_until": "9020-01-01T00:00:00Z"}, "#/muted_until"),
+        ({"state": "fixed", "muted_until": "2030-01-01T00:00:00Z"}, "#"),
+        ({"muted_until": "2030-01-01T00:00:00Z"}, "#"),
+    ],
+)
+def test_a_mute_ends_in_the_future_and_is_a_mute(site, body, pointer):
+    site.finished()
+    (group,) = groups(site)
+    assert change(site, group, body, status=422).json["errors"][0]["pointer"] == pointer
+    assert groups(site) == [group]
+
+
+def test_groups_are_found_by_words_first_sight_return_and_name_of_the_project(site):
+    site.finished(body={"labels": {"commit": "9f2c1ab"}})
+    for found in (
+        {"q": "SNIPPET leaf"},
+        {"q": "bp101"},
+        {"project": "default"},
+        {"first_seen.gt": "2020-01-01T00:00:00Z"},
+    ):
+        assert len(groups(site, **found)) == 1, found
+    for none in ({"q": "leaf nowhere"}, {"q": "%"}, {"project": "x"}, {"first_seen.gt": "2100-01-01T00:00:00Z"}):
+        assert groups(site, **none) == [], none
+    (group,) = groups(site, returned="false", include="days")
+    assert (group["first_commit"], group["last_commit"], group["project_name"]) == ("9f2c1ab", "9f2c1ab", "default")
+    assert (len(group["days"]), sum(day["runs"] for day in group["days"]), group["days"][-1]["runs"]) == (14, 1, 1)
+    change(site, group, {"state": "fixed"})
+    assert groups(site, returned="true") == []
+    site.finished()
+    (back,) = groups(site, returned="true")
+    assert (back["has_returned"], back["days"], back["last_commit"]) == (True, None, None)
+    change(site, back, {"state": "open"})
+    assert groups(site, returned="true") == []
+
+
+def test_a_group_names_the_commit_of_its_audit(site):
+    run = site.finished()
+    audit = {"items": [{"custom_id": "a", "run": run}], "labels": {"commit": "77de012"}}
+    assert site.client.post("/v1/audits", json=audit).status_code in {200, 201, 202}
+    (group,) = groups(site)
+    assert (group["first_commit"], group["last_commit"]) == ("77de012", "77de012")
+
+
 def test_of_two_changes_of_one_state_the_second_is_refused_though_both_had_read_it(site):
     from store.findings import group_rows
 
@@ -152,9 +223,9 @@ def test_what_a_comment_suppresses_or_newer_rules_take_back_is_not_listed_over_r
     runs = [site.finished() for _ in range(3)]
     values = ({"suppressed": {"reason": "known"}}, {"gone_at": Now(), "gone_ruleset": "rs_1"})
     for run, facts in zip(runs, values, strict=False):
-        (one,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+        (row,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
         with site.context.database.begin() as transaction:
-            transaction.execute(finding.update().where(finding.c.public_id == one["id"]).values(**facts))
+            transaction.execute(finding.update().where(finding.c.public_id == row["id"]).values(**facts))
     assert [found["run"] for found in site.client.get("/v1/findings").json["items"]] == runs[2:]
 
 
@@ -182,13 +253,13 @@ def test_a_key_of_one_project_sees_that_project_only(site, path):
         facts = {"public_id": other, "tenant_id": 1, "name": other, "settings": {}, "created_at": Now()}
         transaction.execute(project.insert().values(facts))
     shown = {}
-    for one in (mine, other):
-        asked = {"name": "k", "scopes": ["read"], "project": one}
+    for project_id in (mine, other):
+        asked = {"name": "k", "scopes": ["read"], "project": project_id}
         secret = site.client.post("/v1/keys", json=asked).json["secret"]
         headers = {"Authorization": f"Bearer {secret}"}
-        shown[one] = len(site.client.get(path, headers=headers).json["items"])
+        shown[project_id] = len(site.client.get(path, headers=headers).json["items"])
         assert site.client.get(f"{path}?project={mine}", headers=headers).json["items"] == (
-            site.client.get(path, headers=headers).json["items"] if one == mine else []
+            site.client.get(path, headers=headers).json["items"] if project_id == mine else []
         )
     assert shown == {mine: 1, other: 0}
 

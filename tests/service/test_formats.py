@@ -8,6 +8,7 @@ import json
 import math
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 
@@ -126,7 +127,7 @@ def test_no_format_invents_a_path_for_a_program_that_was_sent_without_one(site, 
     assert log["automationDetails"]["id"] == "backprobe/unnamed/"
     assert "snippet.py" not in json.dumps(log)
     junit = get(site, f"/v1/runs/{run}/findings?format=junit").text
-    (case,) = (one for one in ElementTree.fromstring(junit).iter("testcase") if "BP101" in one.get("name"))
+    (case,) = (element for element in ElementTree.fromstring(junit).iter("testcase") if "BP101" in element.get("name"))
     assert (case.get("file"), case.get("line"), case.get("classname")) == (None, "5", f"unnamed {snippet}")
     assert "snippet.py" not in junit
     line = get(site, f"/v1/runs/{run}/findings?format=github").text.splitlines()[0]
@@ -213,3 +214,22 @@ def test_gradients_over_time_as_rows_in_every_format(site, samples, monkeypatch,
     assert len(get(site, f"/v1/runs/{run}/series?format=ndjson&name=b").text.splitlines()) == 1
     refused = get(site, f"/v1/runs/{run}/series?format=csv&points=3", 422).json
     assert refused["errors"][0]["parameter"] == "points"
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_the_steps_as_rows_in_every_format(site, samples, monkeypatch, batch):
+    from pyarrow import parquet
+
+    from backprobe.record import Step
+    from service.api.records import history
+
+    monkeypatch.setattr(history, "BATCH", batch)
+    steps = tuple(Step(step=n, sampled=True, loss=loss) for n, loss in enumerate((0.5, math.nan, None)))
+    run = site.finished(msgspec.structs.replace(samples.tutorial(), steps=steps))
+    told = rows_of_csv(get(site, f"/v1/runs/{run}/steps?format=csv&steps=1-9"))
+    assert [(row["step"], row["loss"]) for row in told] == [("1", "NaN"), ("2", "")]
+    answer = get(site, f"/v1/runs/{run}/steps?format=parquet")
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{run}-steps.parquet"'
+    first, second, third = parquet.read_table(io.BytesIO(answer.data)).column("loss").to_pylist()
+    assert (first, math.isnan(second), third) == (0.5, True, None)
+    assert get(site, f"/v1/runs/{run}/steps?format=csv&points=3", 422).json["errors"][0]["parameter"] == "points"

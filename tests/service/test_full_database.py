@@ -18,14 +18,14 @@ def capped(site):
     """`capped(more)`: the cap, so many bytes above what there is; the application knows it from now on."""
     before = site.app.extensions["backprobe"]
 
-    def one(more):
+    def set_cap(more):
         with site.context.database.read() as reading:
             most = shares.used_bytes(reading) + more
         room = dataclasses.replace(before.room, most_bytes=most)
         site.app.extensions["backprobe"] = dataclasses.replace(before, room=room)
         return most
 
-    yield one
+    yield set_cap
     site.app.extensions["backprobe"] = before
 
 
@@ -37,7 +37,7 @@ def keep(site, headers, n):
 def reaped(site, most):
     """What the reaper does every ten seconds."""
     database = site.context.database
-    gone = [one.run for one in removal.shrink(database, most)]
+    gone = [removed.run for removed in removal.shrink(database, most)]
     snippets.expire_unused(database)
     shares.fold(database)
     return gone
@@ -72,8 +72,8 @@ def test_who_fills_the_database_is_refused_and_others_keep_their_records(site, t
     assert keep(site, other, 0).status_code == 201
     later = record_of(site, other, samples)
     assert reaped(site, most) == []
-    for one in (run, later):
-        assert site.client.get(f"/v1/runs/{one}/tensors", headers=other).status_code == 200
+    for run_id in (run, later):
+        assert site.client.get(f"/v1/runs/{run_id}/tensors", headers=other).status_code == 200
 
 
 def test_who_is_over_its_share_loses_its_own_records_and_is_told_why(site, two, capped, samples):
@@ -105,7 +105,7 @@ def test_a_record_that_is_gone_says_why(site, samples, how, detail):
     else:
         with site.context.database.begin() as transaction:
             transaction.execute(runs.update().values(kept_until="2020-01-01T00:00:00.000Z"))
-        assert [one.run for one in removal.expire(site.context.database)] == [run]
+        assert [removed.run for removed in removal.expire(site.context.database)] == [run]
     for ask in (f"/v1/runs/{run}/tensors", f"/v1/runs/{run}/record", f"/v1/runs/{run}/output"):
         told = site.client.get(ask)
         assert (told.status_code, detail in told.json["detail"]) == (410, True), told.text

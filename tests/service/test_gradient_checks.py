@@ -36,7 +36,7 @@ def test_the_rows_are_listed_in_order_page_by_page(site, run):
 
 def test_a_tensor_that_no_module_has_goes_by_the_name_that_the_program_gives_it(site, run):
     tensors = site.client.get(f"/v1/runs/{run}/tensors").json["items"]
-    known = {one["tensor"]: one["fqn"] or one["name"] for one in tensors}
+    known = {tensor["tensor"]: tensor["fqn"] or tensor["name"] for tensor in tensors}
     items = site.client.get(f"/v1/runs/{run}/gradient-checks").json["items"]
     assert [row["name"] for row in items] == [known[0], known[1], known[1], None]
     assert known[0] is not None

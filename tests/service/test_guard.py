@@ -73,7 +73,7 @@ def test_a_write_of_our_own_or_of_a_program_is_taken(plain_site, headers):
     assert plain_site.post(headers=headers).status_code == 202
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", [path for path in PATHS if not path.startswith("/static")])
 @pytest.mark.parametrize(
     "sent", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !!"}, {"Authorization": "Bearer"}]
 )
@@ -90,13 +90,6 @@ def test_the_key_opens_as_bearer_and_as_basic_password_from_anywhere(make):
     for sent in (f"Bearer {KEY}", f"Basic {basic}"):
         answer = client.get("/v1/runs", headers={"Authorization": sent, "Host": "backprobe.example"})
         assert answer.status_code == 200
-
-
-def test_a_browser_is_asked_for_the_key(make):
-    answer = make(api_key=KEY).client.get("/runs", headers={"Accept": "text/html"})
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"].startswith("Basic")
-    assert answer.mimetype == "text/html"
 
 
 def test_health_needs_no_key(make):

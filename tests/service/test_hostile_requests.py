@@ -179,7 +179,7 @@ def test_a_cursor_with_any_bit_changed_is_refused_by_every_list(world):
     lists = [
         path
         for method, path, said in OPERATIONS
-        if method == "GET" and any(one["name"] == "cursor" for one in said.get("parameters", ()))
+        if method == "GET" and any(parameter["name"] == "cursor" for parameter in said.get("parameters", ()))
     ]
     assert len(lists) > 15
     cursors = {}

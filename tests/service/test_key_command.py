@@ -46,18 +46,26 @@ def test_a_key_is_made_listed_and_taken_back(plain_site, key):
     assert "\x1b" not in listed
     (line,) = [line for line in listed.splitlines() if "nightly" in line]
     assert key("revoke", line.split()[0])[0] == 0
+    assert "  never used  " in line or "  used 20" in line
     assert me(plain_site, secret).status_code == 401
     assert key("revoke", line.split()[0])[0] == 2
     actions = plain_site.client.get("/v1/audit-log").json["items"]
     assert [entry["action"] for entry in actions][:2] == ["key.revoke", "key.create"]
 
 
+def test_a_key_that_would_have_ended_already_is_refused(plain_site, key):
+    code, out, err = key("create", "late", "--expires", "2020-01-01T00:00:00Z")
+    assert (code, out) == (2, "")
+    assert "2020-01-01T00:00:00.000Z, which is in the past" in err
+    assert "  late" not in key("list")[1]
+
+
 def test_a_tenant_is_made_with_its_first_key_and_sees_nothing_of_the_others(plain_site, key):
     plain_site.submit()
     _, secret, _ = key("create", "first", "--tenant", "acme")
     _, again, _ = key("create", "second", "--tenant", "acme")
-    for one in (secret, again):
-        answer = plain_site.client.get("/v1/runs", headers={"Authorization": f"Bearer {one.strip()}"})
+    for printed in (secret, again):
+        answer = plain_site.client.get("/v1/runs", headers={"Authorization": f"Bearer {printed.strip()}"})
         assert answer.json["items"] == []
     assert len(key("list", "--tenant", "acme")[1].splitlines()) == 2
 
@@ -142,7 +150,7 @@ DAMAGES = {
 def test_each_command_says_in_one_line_that_its_sqlite_file_is_damaged(tmp_path, damage):
     home = tmp_path / "home"
     home.mkdir()
-    (home / "secret").write_bytes(b"s" * 32)
+    (home / "secret").write_bytes(bytes(range(32)))
     (home / "backprobe.db").write_bytes(DAMAGES[damage](migrated_sqlite()))
     for command, (code, said) in said_by_each(tmp_path).items():
         assert code in {2, 3}, (command, said)

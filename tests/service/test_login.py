@@ -13,6 +13,7 @@ from service.auth.oidc_settings import OidcSettings
 from service.process.address import listen
 from service.server.http_server import Server
 from service.settings import Settings, children_environment
+from tests.support import samples
 from tests.support.front import Front
 from tests.support.provider import CLIENT, KEY, SECRET, Provider
 
@@ -22,16 +23,16 @@ PAGE = {"Accept": "text/html"}
 
 @pytest.fixture
 def provider():
-    one = Provider()
-    yield one
-    one.close()
+    server = Provider()
+    yield server
+    server.close()
 
 
 @pytest.fixture
 def door(make, provider):
     """`door(**more)`: a site where this provider lets people in."""
 
-    def one(*, https=False, **more):
+    def open_door(*, https=False, **more):
         told = {
             "issuer": provider.issuer,
             "client_id": CLIENT,
@@ -43,7 +44,7 @@ def door(make, provider):
         site.browser = site.app.test_client()
         return site
 
-    return one
+    return open_door
 
 
 def begin(site, path="/login"):
@@ -117,7 +118,7 @@ def flags(cookie):
     """Of a Set-Cookie as it went over the wire: name, value, and its attributes."""
     pair, *attributes = cookie.split("; ")
     name, _, value = pair.partition("=")
-    return name, value, {one.partition("=")[0]: one.partition("=")[2] for one in attributes}
+    return name, value, {attribute.partition("=")[0]: attribute.partition("=")[2] for attribute in attributes}
 
 
 def test_every_cookie_of_a_login_over_https_is_closed_to_scripts_other_sites_and_plain_http(behind_tls, provider):
@@ -219,7 +220,7 @@ def test_of_the_algorithms_each_needs_a_private_key():
     """The library refuses `none` besides, whatever it is given."""
     from service.auth.login import ALGORITHMS
 
-    assert {one[:2] for one in ALGORITHMS} == {"RS", "PS", "ES", "Ed"}
+    assert {algorithm[:2] for algorithm in ALGORITHMS} == {"RS", "PS", "ES", "Ed"}
 
 
 @pytest.mark.parametrize(("algorithm", "key"), SIGNED.items(), ids=SIGNED)
@@ -280,6 +281,34 @@ def test_nothing_of_the_session_before_outlives_the_login(door, provider):
 def token_of(site):
     page = site.browser.get("/runs", headers=PAGE).text
     return page.partition('name="csrf-token" content="')[2].partition('"')[0]
+
+
+ACTIONS = (
+    {"state": "acknowledged"},
+    {"state": "suppressed", "reason": "by design", "muted_until": None},
+    {"owner": "ann@example.org"},
+    {"state": "fixed"},
+    {"state": "open"},
+)
+
+
+def test_each_action_of_the_inbox_needs_the_sessions_token(door, provider):
+    site = door()
+    key = {"Authorization": "Bearer the-key"}
+    program = {"source": samples.TUTORIAL, "entry": "snippet.py"}
+    run = site.client.post("/v1/runs", json=program, headers=key).json["id"]
+    site.finish(run, samples.tutorial())
+    enter(site, provider)
+    (group,) = site.browser.get("/v1/finding-groups").json["items"]
+    for body in ACTIONS:
+        address, tag = group["links"]["self"], {"If-Match": f'"{group["version"]}"'}
+        refused = site.browser.patch(address, json=body, headers=tag)
+        assert (refused.status_code, refused.json["code"]) == (403, "csrf-token-needed")
+        assert site.browser.get(address).json["version"] == group["version"]
+        group = site.browser.patch(address, json=body, headers={**tag, "X-CSRF-Token": token_of(site)}).json
+        assert body.items() <= group.items()
+    assert group["state_by"] == "user:ann@example.org"
+    assert group["id"] in site.browser.get("/findings?owner=me", headers=PAGE).text
 
 
 def test_a_write_with_the_cookie_needs_the_sessions_token(door, provider):

@@ -1,4 +1,4 @@
-"""Each request leaves one line with its id, route and end; nothing that a client wrote stands in it."""
+"""Each request writes one line with its id, route and end. The line has no text of the client."""
 
 from __future__ import annotations
 

@@ -44,15 +44,15 @@ def test_runs_of_the_service_are_listed_told_and_made(served, working, there, sa
         words = ["-m", "backprobe", "mcp", "--url", url, "--allow-run", "--seconds", "120"]
         async with Client(StdioServerParameters(command=sys.executable, args=words, cwd=tmp_path)) as client:
 
-            async def said(tool, **arguments):
+            async def call_tool(tool, **arguments):
                 result = await client.call_tool(tool, arguments)
                 return not result.is_error, result.content[0].text
 
             return [
-                await said("list_runs"),
-                await said("list_findings", run=there),
-                await said("run_program", source=samples.TUTORIAL),
-                await said("list_findings", run="run_01JD0000000000000000000000"),
+                await call_tool("list_runs"),
+                await call_tool("list_findings", run=there),
+                await call_tool("run_program", source=samples.TUTORIAL),
+                await call_tool("list_findings", run="run_01JD0000000000000000000000"),
             ]
 
     listed, found, made, missing = asyncio.run(asyncio.wait_for(talk(), 200))

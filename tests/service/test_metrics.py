@@ -1,4 +1,4 @@
-"""Metrics say what is so, name nothing of anybody's, and are told to the operator only."""
+"""Metrics have true values, contain no data of a tenant, and are shown to the operator only."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def scraped(client, **sent):
     assert (answer.status_code, answer.mimetype) == (200, "text/plain")
     families = text_string_to_metric_families(answer.text)
     return {
-        (one.name.removeprefix("backprobe_"), frozenset(one.labels.items())): one.value
+        (sample.name.removeprefix("backprobe_"), frozenset(sample.labels.items())): sample.value
         for family in families
-        for one in family.samples
+        for sample in family.samples
     }
 
 

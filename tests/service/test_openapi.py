@@ -31,6 +31,7 @@ PROMISED = {
     "GET /v1/runs/{run}/backward-calls/{call}",
     "GET /v1/runs/{run}/tensors/{no}/series",
     "GET /v1/runs/{run}/series",
+    "GET /v1/runs/{run}/steps",
     "GET /v1/runs/{run}/moments",
     "GET /v1/runs/{run}/nodes",
     "GET /v1/runs/{run}/nodes/{node}",
@@ -72,6 +73,7 @@ PROMISED = {
     "DELETE /v1/keys/{key}",
     "GET /v1/me",
     "GET /v1/audit-log",
+    "GET /v1",
     "GET /healthz",
     "GET /readyz",
     "GET /metrics",
@@ -79,6 +81,7 @@ PROMISED = {
     "POST /v1/projects",
     "GET /v1/projects/{project}",
     "PATCH /v1/projects/{project}",
+    "GET /v1/projects/{project}/trends",
     "GET /v1/workers",
     "GET /v1/queue",
     "GET /v1/usage",
@@ -95,6 +98,7 @@ PROMISED = {
     "GET /v1/audits/{audit}/events",
     "GET /v1/audits/{audit}/items",
     "GET /v1/audits/{audit}/matrix",
+    "GET /v1/audits/{audit}/changes",
     "GET /v1/audits/{audit}/findings",
     "DELETE /v1/audits/{audit}",
     "POST /v1/audits/{audit}/cancel",
@@ -132,7 +136,7 @@ def check(document, name, status, answer):
 
 
 def unsaid(document, schema, value, place=""):
-    """Fields of an answer that its schema does not name: what is told is described."""
+    """Return the fields of an answer that its schema does not name."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
     for option in schema.get("anyOf", ()):
@@ -199,7 +203,7 @@ def test_every_path_parameter_is_described(document):
         assert {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "path"} == wanted
 
 
-BELOW = ("series", "moments", "nodes", "retention", "leaf-grads", "inplace-events", "modules", "optimizers")
+BELOW = ("series", "steps", "moments", "nodes", "retention", "leaf-grads", "inplace-events", "modules", "optimizers")
 
 
 def about_webhooks(site, ask):
@@ -210,25 +214,25 @@ def about_webhooks(site, ask):
     url = {"url": "https://hooks.example/in", "events": ["run.ended"]}
     ask("POST /v1/webhooks", "/v1/webhooks", "POST", json={**url, "url": "https://10.0.0.1/"})
     made = ask("POST /v1/webhooks", "/v1/webhooks", "POST", json=url)
-    one, named = made.headers["Location"], "/v1/webhooks/{webhook}"
+    address, named = made.headers["Location"], "/v1/webhooks/{webhook}"
     for _ in range(2):
         ask("GET /v1/webhooks", "/v1/webhooks")
-        ask(f"GET {named}", one)
+        ask(f"GET {named}", address)
     site.context.waiters.waiting = 1000  # no place to wait is free: the test call answers at once
-    dlv = ask(f"POST {named}/test", f"{one}/test", "POST").json["id"]
+    dlv = ask(f"POST {named}/test", f"{address}/test", "POST").json["id"]
     site.context.waiters.waiting = 0
     with site.context.database.begin() as transaction:
         (due,) = deliveries.claim(transaction)
         deliveries.settle(transaction, due, Try(address="8.8.8.8", ms=5, status=500, answer="no"))
-    (told,) = ask(f"GET {named}/deliveries", f"{one}/deliveries").json["items"]
+    (told,) = ask(f"GET {named}/deliveries", f"{address}/deliveries").json["items"]
     assert (told["id"], told["state"], told["tries"][0]["answer"]) == (dlv, "dead", "no")
     ask("POST /v1/deliveries/{delivery}/redeliver", f"/v1/deliveries/{dlv}/redeliver", "POST")
-    ask(f"POST {named}/rotate", f"{one}/rotate", "POST")
+    ask(f"POST {named}/rotate", f"{address}/rotate", "POST")
     for headers in ({}, {"If-Match": '"old"'}, {"If-Match": '"2"'}):
-        ask(f"PATCH {named}", one, "PATCH", json={"enabled": False}, headers=headers)
+        ask(f"PATCH {named}", address, "PATCH", json={"enabled": False}, headers=headers)
     ask("POST /v1/deliveries/{delivery}/redeliver", f"/v1/deliveries/{dlv}/redeliver", "POST")
     for _ in range(2):
-        ask(f"DELETE {named}", one, "DELETE")
+        ask(f"DELETE {named}", address, "DELETE")
 
 
 def about_audits(site, ask):
@@ -248,22 +252,22 @@ def about_audits(site, ask):
         ask("PUT /v1/policies/{policy}", named, "PUT", json={"name": "p"}, headers=headers)
     items = [{"custom_id": "a", "run": run}, {"custom_id": "b", "source": "x = ("}]
     asked = {"items": items, "policy": made.json["id"]}
-    one = ask("POST /v1/audits", "/v1/audits", "POST", json=asked).headers["Location"]
+    address = ask("POST /v1/audits", "/v1/audits", "POST", json=asked).headers["Location"]
     ask("POST /v1/audits", "/v1/audits", "POST", json={"items": []})
     for _ in range(2):
-        for part in ("items", "matrix", "findings", "events"):
-            ask(f"GET /v1/audits/{{audit}}/{part}", f"{one}/{part}")
-        ask("GET /v1/audits/{audit}", one)
+        for part in ("items", "matrix", "findings", "events", "changes"):
+            ask(f"GET /v1/audits/{{audit}}/{part}", f"{address}/{part}")
+        ask("GET /v1/audits/{audit}", address)
         audit_judging.settle(site.context.database)
-    ask("GET /v1/audits/{audit}/matrix", f"{one}/matrix?format=csv")
+    ask("GET /v1/audits/{audit}/matrix", f"{address}/matrix?format=csv")
     ask("GET /v1/audits", "/v1/audits")
     for days in ("", "?from=2020-01-01"):
         ask("GET /v1/audits/trend", f"/v1/audits/trend{days}")
     for verb in ("judge", "cancel"):
-        ask(f"POST /v1/audits/{{audit}}/{verb}", f"{one}/{verb}", "POST")
+        ask(f"POST /v1/audits/{{audit}}/{verb}", f"{address}/{verb}", "POST")
     audit_judging.settle(site.context.database)
     open_ = ask("POST /v1/audits", "/v1/audits", "POST", json={"items": [{"custom_id": "a", "source": "x = 1\n"}]})
-    for path in (open_.headers["Location"], one, one):
+    for path in (open_.headers["Location"], address, address):
         ask("DELETE /v1/audits/{audit}", path, "DELETE")
     ask("POST /v1/audits/{audit}/cancel", f"{open_.headers['Location']}/cancel", "POST")
 
@@ -304,10 +308,10 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     for text in ("x = (", "x = 1\n", "x = 1\n"):
         sent = {"files": [{"path": "a/b.py", "text": text}]}
         kept = ask("POST /v1/snippets", "/v1/snippets", "POST", json=sent)
-    one = kept.headers["Location"]
-    ask("GET /v1/snippets/{snippet}", one)
+    address = kept.headers["Location"]
+    ask("GET /v1/snippets/{snippet}", address)
     for path in ("a/b.py", "c.py"):
-        ask("GET /v1/snippets/{snippet}/files/{path}", f"{one}/files/{path}")
+        ask("GET /v1/snippets/{snippet}/files/{path}", f"{address}/files/{path}")
     ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = ("})
     queued = ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = 1\n"}).json["id"]
     ask("POST /v1/runs/{run}/cancel", f"/v1/runs/{queued}/cancel", "POST")
@@ -384,6 +388,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     waiting = ask("POST /v1/runs/{run}/rerun", f"/v1/runs/{run}/rerun", "POST").json["id"]
     for doomed in (waiting, run):
         ask("DELETE /v1/runs/{run}", f"/v1/runs/{doomed}", "DELETE")
+    ask("GET /v1", "/v1")
     ask("GET /healthz", "/healthz")
     ask("GET /readyz", "/readyz")
     ask("GET /metrics", "/metrics")
@@ -393,6 +398,9 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         at = f"/v1/projects/{made.json['id']}"
         ask("PATCH /v1/projects/{project}", at, "PATCH", json={"archived": True}, headers=headers)
     ask("GET /v1/projects/{project}", at)
+    for project in (at, "/v1/projects/default"):
+        for days in ("", "?from=2020-01-01"):
+            ask("GET /v1/projects/{project}/trends", f"{project}/trends{days}")
     for path in ("/v1/projects", "/v1/workers", "/v1/queue", "/v1/usage", "/v1/usage?from=2020-01-01"):
         ask(f"GET {path.partition('?')[0]}", path)
     assert {name for name, _status in seen} == PROMISED
@@ -406,7 +414,7 @@ def test_the_control_a_wrong_answer_is_noticed(document):
 
 def test_a_parameter_is_described_with_its_bounds_its_words_and_whether_it_is_needed(document):
     def parameters(name):
-        return {one["name"]: one for one in operations(document)[name]["parameters"]}
+        return {operation["name"]: operation for operation in operations(document)[name]["parameters"]}
 
     limit = parameters("GET /v1/runs")["limit"]
     assert (limit["schema"]["minimum"], limit["schema"]["maximum"], limit["required"]) == (1, 1000, False)

@@ -46,7 +46,7 @@ def test_every_shown_body_of_lines_is_taken_as_it_stands(plain_site, run, docume
             answer = plain_site.client.open(path, method=method.upper(), data=example["value"], headers=headers)
             assert answer.status_code == 202, (path, answer.text)
             items = plain_site.client.get(answer.json["links"]["items"]).json["items"]
-            assert [one["problem"] for one in items] == [None] * (example["value"].count("\n") - 1)
+            assert [item["problem"] for item in items] == [None] * (example["value"].count("\n") - 1)
             sent += 1
     assert sent
 
@@ -74,7 +74,7 @@ def test_every_shown_body_is_taken_as_it_stands(plain_site, run, document):
     groups = plain_site.client.get("/v1/finding-groups")
     known |= leads(document["paths"]["/v1/finding-groups"]["get"], groups)
     known["finding"] = plain_site.client.get(f"/v1/runs/{run}/findings").json["items"][0]["id"]
-    for path, method, operation in sorted(shown, key=lambda one: one[0].count("{")):
+    for path, method, operation in sorted(shown, key=lambda entry: entry[0].count("{")):
         of_a_recorder = operation["operationId"] in {"begin_run", "end_run"}
         at = path.format_map(known | {"run": watched} if of_a_recorder else known)
         for body in examples(operation):
@@ -95,7 +95,7 @@ def test_every_link_leads_to_an_operation_and_gives_what_its_path_needs(document
             for link in response.get("links", {}).values():
                 seen += 1
                 target = by_name[link["operationId"]]
-                wanted = {one["name"] for one in target["parameters"] if one["in"] == "path"}
+                wanted = {parameter["name"] for parameter in target["parameters"] if parameter["in"] == "path"}
                 assert set(link["parameters"]) == wanted, (path, status, link)
                 for place in link["parameters"].values():
                     assert place.startswith("$response.body#/") or place.removeprefix("$request.path.") in path
@@ -147,12 +147,12 @@ def test_what_a_run_needs_is_said_by_the_document_as_by_the_service(plain_site, 
 def test_each_change_that_is_refused_without_its_etag_is_documented_so(document):
     needed = {
         operation["operationId"]: any(
-            one["name"] == "If-Match" and one.get("required") for one in operation["parameters"]
+            parameter["name"] == "If-Match" and parameter.get("required") for parameter in operation["parameters"]
         )
         for _path, _method, operation in operations(document)
     }
     asks = {op["operationId"] for _path, _method, op in operations(document) if "428" in op["responses"]}
-    assert {name for name, one in needed.items() if one} == asks
+    assert {name for name, is_needed in needed.items() if is_needed} == asks
     assert len(asks) == 5
 
 
@@ -164,7 +164,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("./: 
 def test_the_patterns_of_the_document_take_what_the_service_takes(text):
     """But for format characters beyond the first plane, which no pattern of JSON Schema names."""
     short, path = (TypeAdapter(kind).json_schema()["pattern"] for kind in (Short, Path))
-    if not any(ord(one) > 0xFFFF and unicodedata.category(one) == "Cf" for one in text):
+    if not any(ord(character) > 0xFFFF and unicodedata.category(character) == "Cf" for character in text):
         assert bool(re.search(short, text)) == is_printable(text) or text.endswith("\n")
         assert bool(re.search(path, text)) == (path_fault(text) is None) or text.endswith("\n")
 
@@ -176,7 +176,9 @@ def test_a_number_of_a_body_is_a_number_where_an_answer_may_say_nan(document):
 
 
 def test_an_empty_list_in_a_parameter_is_refused_by_both(plain_site, document):
-    (include,) = [one for one in document["paths"]["/v1/runs"]["post"]["parameters"] if one["name"] == "include"]
+    (include,) = [
+        parameter for parameter in document["paths"]["/v1/runs"]["post"]["parameters"] if parameter["name"] == "include"
+    ]
     assert include["schema"]["minItems"] == 1
     assert plain_site.client.get("/v1/runs/run_01JD8PZ4T8W2K5C7Q9R3M6X1BA?include=").status_code == 422
 

@@ -24,7 +24,7 @@ def tenant(site):
 
 
 def of_cpu(answer):
-    return next(one for one in answer.json["queues"] if one["queue"] == "cpu")
+    return next(queue for queue in answer.json["queues"] if queue["queue"] == "cpu")
 
 
 def test_the_operator_sees_all_queues_and_a_tenant_its_own(site, tenant):
@@ -38,7 +38,7 @@ def test_the_operator_sees_all_queues_and_a_tenant_its_own(site, tenant):
     assert (all_of_it.json["of"], own.json["of"]) == ("service", "tenant")
     assert of_cpu(all_of_it)["queued"] + of_cpu(all_of_it)["running"] == 3
     assert of_cpu(own)["queued"] + of_cpu(own)["running"] == 1
-    assert [one["queue"] for one in own.json["queues"]] == ["cpu", "gpu"]
+    assert [queue["queue"] for queue in own.json["queues"]] == ["cpu", "gpu"]
 
 
 def test_a_key_of_one_project_sees_what_waits_in_it(site):
@@ -56,15 +56,17 @@ def test_a_key_of_one_project_sees_what_waits_in_it(site):
 def test_a_worker_is_named_to_the_operator_only(site, tenant):
     nodes = {site.worker(levels=("none", "process"), slots=3, busy=1) for _ in range(3)}
     told = site.client.get("/v1/workers").json["items"]
-    assert {one["node"] for one in told} == nodes
-    assert {(one["slots"], one["busy"], tuple(one["levels"])) for one in told} == {(3, 1, ("none", "process"))}
+    assert {worker["node"] for worker in told} == nodes
+    assert {(worker["slots"], worker["busy"], tuple(worker["levels"])) for worker in told} == {
+        (3, 1, ("none", "process"))
+    }
     theirs = site.client.get("/v1/workers", headers=tenant)
-    assert [one["id"] for one in theirs.json["items"]] == [one["id"] for one in told]
-    assert {(one["node"], one["busy"]) for one in theirs.json["items"]} == {(None, None)}
+    assert [worker["id"] for worker in theirs.json["items"]] == [worker["id"] for worker in told]
+    assert {(worker["node"], worker["busy"]) for worker in theirs.json["items"]} == {(None, None)}
     assert not [node for node in nodes if node in theirs.text]
     page = site.client.get("/v1/workers?limit=2").json
     rest = site.client.get(f"/v1/workers?limit=2&cursor={page['next_cursor']}").json
-    assert [one["id"] for one in (*page["items"], *rest["items"])] == [one["id"] for one in told]
+    assert [worker["id"] for worker in (*page["items"], *rest["items"])] == [worker["id"] for worker in told]
     assert rest["next_cursor"] is None
 
 
@@ -73,10 +75,10 @@ def test_a_worker_whose_sandbox_does_not_work_says_so_and_to_the_operator_why(si
     site.worker(levels=(), queues=("gpu",), probe={"sandbox": "broken", "why": why})
     site.worker(levels=(), probe={"sandbox": "starting", "why": None})
     site.worker(probe={"sandbox": "ready", "why": None})
-    said = {(one["sandbox"], one["broken"]) for one in site.client.get("/v1/workers").json["items"]}
+    said = {(worker["sandbox"], worker["broken"]) for worker in site.client.get("/v1/workers").json["items"]}
     assert said == {("broken", why), ("starting", None), ("ready", None)}
     theirs = site.client.get("/v1/workers", headers=tenant).json["items"]
-    assert {(one["sandbox"], one["broken"]) for one in theirs} == {
+    assert {(their["sandbox"], their["broken"]) for their in theirs} == {
         ("broken", None),
         ("starting", None),
         ("ready", None),
@@ -89,8 +91,8 @@ def test_usage_is_told_by_day_and_of_the_tenant_alone(site, tenant, samples):
     first, second = (site.finished(wall_seconds=0.25) for _ in range(2))
     site.submit()
     with site.context.database.begin() as transaction:
-        for one, at in ((first, "2026-01-31T23:59:59.999Z"), (second, "2026-02-01T00:00:00.000Z")):
-            transaction.execute(run.update().where(run.c.public_id == one).values(created_at=at))
+        for run_id, at in ((first, "2026-01-31T23:59:59.999Z"), (second, "2026-02-01T00:00:00.000Z")):
+            transaction.execute(run.update().where(run.c.public_id == run_id).values(created_at=at))
         transaction.execute(run.update().where(run.c.public_id == second).values(queue="gpu"))
     told = site.client.get("/v1/usage?from=2026-01-31&to=2026-02-01").json
     days = [(day["day"], day["runs"], day["wall_seconds"], day["gpu_seconds"]) for day in told["items"]]
@@ -118,3 +120,13 @@ def test_usage_is_asked_for_by_days_and_not_too_many(plain_site, asked, status):
     answer = plain_site.client.get(f"/v1/usage?{asked}")
     assert answer.status_code == status, answer.text
     assert status == 422 or answer.json["total"]["runs"] == 0
+
+
+def test_the_index_leads_to_every_list(plain_site):
+    told = plain_site.client.get("/v1").json["links"]
+    assert {"openapi", "runs", "findings", "keys", "audit-log", "workers"} <= set(told)
+    document = plain_site.client.get("/openapi.json").json
+    for name, address in told.items():
+        status = plain_site.client.get(address).status_code
+        assert status == 200 or (name, status) in {("compare", 422), ("audits/trend", 422)}, name
+        assert address in document["paths"] or name in {"openapi", "reference"}

@@ -29,7 +29,7 @@ def served(request, tmp_path, full_tier):
 
     with contextlib.ExitStack() as stack:
 
-        def one(**settings):
+        def start_server(**settings):
             url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
             rates = RateLimits(reads=0, submits=0, tenant_reads=0, tenant_submits=0)
             site = make(url, **{"rates": rates} | settings)
@@ -39,7 +39,7 @@ def served(request, tmp_path, full_tier):
             stack.callback(server.stop)
             return site, listening.getsockname()[1]
 
-        yield one
+        yield start_server
 
 
 class Client(threading.Thread):

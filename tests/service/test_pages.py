@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -65,9 +66,10 @@ def scripts(page):
 
 
 def only_the_bundle(page):
-    """At most the one script that `make web` bundles."""
+    """At most the scripts that `make web` bundles, each once."""
     found = scripts(page)
-    return len(found) <= 1 and all(re.fullmatch(r"/static/dist/pages-[0-9a-f]{12}\.js", one) for one in found)
+    names = [re.fullmatch(r"/static/dist/(pages|curves|matrix)-[0-9a-f]{12}\.js", path) for path in found]
+    return all(names) and len({name[1] for name in names if name}) == len(found)
 
 
 def test_the_root_offers_an_example_and_the_last_runs(site):
@@ -118,7 +120,7 @@ def test_the_list_is_filtered_and_paged(site):
     following = page_of(site, older)
     assert len([link for link in following.all("a") if link.get("href", "").startswith("/runs/run_")]) == 1
     assert "Newest" in following.text
-    assert "No run is failed" in words(page_of(site, "/runs?status=failed"))
+    assert "No run matches the filter" in words(page_of(site, "/runs?status=failed"))
 
 
 def test_a_run_page_tells_everything(site):
@@ -138,12 +140,12 @@ def test_a_run_page_tells_everything(site):
 def test_a_large_graph_is_not_waited_for_and_its_address_stands_in_the_page(site, samples):
     page = page_of(site, f"/runs/{site.finished(samples.deep(150))}")
     assert "The graph of this backward call has" in words(page)
-    assert not [one for one in page.all("svg") if "bp-graph" in (one.get("class") or "")]
-    assert "graph" in [one.get("data-island") for one in page.all("div")]
+    assert not [svg for svg in page.all("svg") if "bp-graph" in (svg.get("class") or "")]
+    assert "graph" in [div.get("data-island") for div in page.all("div")]
     (image,) = page.all("img")
     assert b"<svg" in site.client.get(image["src"]).data
     small = page_of(site, f"/runs/{site.finished(samples.deep(20))}")
-    assert [one for one in small.all("svg") if "bp-graph" in (one.get("class") or "")]
+    assert [svg for svg in small.all("svg") if "bp-graph" in (svg.get("class") or "")]
 
 
 def test_a_run_of_which_steps_were_left_out_says_how_many_were_looked_at(site, samples):
@@ -181,7 +183,7 @@ def test_links_within_a_page_lead_somewhere_and_ids_are_unique(site):
             {"status": "exceeded", "whose": "limit", "code": "wall-seconds", "limit": "wall_seconds"},
             "Stopped by the limit wall_seconds (60)",
         ),
-        ({"status": "canceled", "whose": "asked", "code": "canceled"}, "Canceled, as asked"),
+        ({"status": "canceled", "whose": "asked", "code": "canceled"}, "Canceled on request"),
         (
             {"status": "lost", "whose": "ours", "code": "worker-lost"},
             "Lost, and that is our fault (worker lost): 1 attempt made",
@@ -204,7 +206,7 @@ def test_every_bad_end_is_told_in_words_and_whose_it_was(site, samples, ending, 
     assert said in words(page)
     assert "b" not in [tag for tag, _ in page.elements]
     listed = words(page_of(site, "/runs"))
-    assert {"failed": "their program", "exceeded": "a limit", "canceled": "as asked", "lost": "our fault"}[
+    assert {"failed": "your program", "exceeded": "a limit", "canceled": "on request", "lost": "service error"}[
         facts["status"]
     ] in listed
 
@@ -213,8 +215,8 @@ def test_a_queued_run_tells_its_place_and_whether_a_worker_lives(site):
     run = site.submit()
     page = page_of(site, f"/runs/{run}")
     assert "no worker of the queue cpu is alive" in words(page)
-    assert [one["content"] for one in page.all("meta") if one.get("http-equiv") == "refresh"] == ["3"]
-    assert f"/v1/runs/{run}" in {p.get("data-live") for p in page.all("p")}
+    assert [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "refresh"] == ["3"]
+    assert f"/v1/runs/{run}" in {section.get("data-live") for section in page.all("section")}
     assert only_the_bundle(page)
     site.worker()
     assert "it is next" in words(page_of(site, f"/runs/{run}"))
@@ -225,7 +227,7 @@ def test_an_ended_page_looks_for_no_news(site):
     page = page_of(site, f"/runs/{site.finished()}")
     assert only_the_bundle(page)
     assert not any("data-live" in attributes for _tag, attributes in page.elements)
-    assert not any(one.get("http-equiv") for one in page.all("meta"))
+    assert not any(meta.get("http-equiv") for meta in page.all("meta"))
 
 
 def test_a_running_run_tells_that_it_was_asked_to_stop(site):
@@ -243,7 +245,7 @@ def test_a_run_without_a_record_says_so_in_every_pane(site):
     site.finish(run, None)
     told = words(page_of(site, f"/runs/{run}"))
     assert "Not judged" in told
-    assert told.count("There is no record of this run.") == 3
+    assert told.count("There is no record of this run.") == 4
 
 
 def test_several_files_are_shown_one_at_a_time(site, samples):
@@ -329,14 +331,14 @@ def test_the_rules_are_listed_by_family_and_chosen_by_family_level_and_words(pla
     from backprobe.rules.framework.manual import every_rule
 
     every = page_of(plain_site, "/rules")
-    links = {one["href"] for one in every.all("a") if one.get("href", "").startswith("/rules/")}
+    links = {link["href"] for link in every.all("a") if link.get("href", "").startswith("/rules/")}
     assert links == {f"/rules/{rule.code}" for rule in every_rule()}
     assert f"{len(links)} of {len(links)} rules." in words(every)
     chosen = page_of(plain_site, "/rules?family=leaf&level=warning&q=non-leaf")
-    found = {one["href"] for one in chosen.all("a") if one.get("href", "").startswith("/rules/")}
+    found = {link["href"] for link in chosen.all("a") if link.get("href", "").startswith("/rules/")}
     assert "/rules/BP101" in found
     assert all(href.startswith("/rules/BP1") for href in found)
-    assert "No rule is like that" in words(page_of(plain_site, "/rules?q=%3Cscript%3E"))
+    assert "No rule matches the filter" in words(page_of(plain_site, "/rules?q=%3Cscript%3E"))
     assert plain_site.client.get("/rules?family=wind", headers={"Accept": "text/html"}).status_code == 422
 
 
@@ -364,7 +366,7 @@ def test_a_tensors_page_tells_why_it_has_no_gradient(site):
     told = words(page_of(site, f"/runs/{run}/tensors/3"))
     assert "not a leaf" in told
     assert "retain_grad() was not called" in told
-    assert "Its life" in told
+    assert "History" in told
     page_of(site, f"/runs/{run}/tensors/99", 404)
 
 
@@ -376,8 +378,55 @@ def test_two_runs_that_are_ticked_are_compared_the_older_one_first(site, samples
     assert "What changed" in told
     assert "in another state" in told
     assert "No differences" in words(page_of(site, f"/compare?a={before}&b={before}"))
-    for asked in (f"run={before}", ""):
-        page_of(site, f"/compare?{asked}", 422)
+
+
+def choices_of(page):
+    """The ids that can be chosen as before and as after, and the ones that are chosen."""
+    radios = [tag for tag in page.all("input") if tag.get("type") == "radio"]
+    offered = {side: [tag["value"] for tag in radios if tag["name"] == side] for side in ("a", "b")}
+    return offered, {tag["name"]: tag["value"] for tag in radios if "checked" in tag}
+
+
+def test_fewer_or_more_than_two_runs_lead_to_a_form_that_chooses_two(site):
+    assert "Two runs that have ended are needed" in words(page_of(site, "/compare"))
+    runs = [site.finished() for _ in range(4)]
+    site.submit()
+    newest_first = runs[::-1]
+    for asked, offered, chosen in (
+        ("", newest_first, {"a": runs[2], "b": runs[3]}),
+        (f"run={runs[1]}", newest_first, {"a": runs[3], "b": runs[1]}),
+        (f"a={runs[1]}", newest_first, {"a": runs[1], "b": runs[3]}),
+        (f"run={runs[2]}&run={runs[0]}&run={runs[1]}", [runs[2], runs[1], runs[0]], {"a": runs[0], "b": runs[2]}),
+    ):
+        answer = site.client.get(f"/compare?{asked}")
+        page = page_of(site, answer.headers.get("Location", f"/compare?{asked}"))
+        seen, checked = choices_of(page)
+        assert {side: sorted(ids) for side, ids in seen.items()} == dict.fromkeys("ab", sorted(offered)), asked
+        assert checked == chosen, asked
+        assert ("3 runs are ticked" in words(page)) == (asked.count("run=") == 3)
+    page_of(site, f"/compare?run={runs[0]},run_00000000000000000000000000", 404)
+    page_of(site, "/compare?a=x", 422)
+
+
+def test_a_project_is_called_by_its_name_where_a_run_is_shown(site):
+    name = "vision & \u00fcber"
+    project = site.client.post("/v1/projects", json={"name": name}).json["id"]
+    run = site.submit(project=project)
+    page = page_of(site, f"/runs/{run}")
+    (link,) = [tag["href"] for tag in page.all("a") if tag.get("href", "").startswith("/projects/")]
+    assert f"project {name}" in words(page)
+    assert project not in words(page)
+    assert f"{name} 1 run in the last 30 days" in words(page_of(site, link))
+    listed = page_of(site, f"/runs?{urlencode({'project': name})}")
+    assert f"project {name}" in words(listed)
+    assert [tag["value"] for tag in listed.all("input") if tag.get("name") == "project"] == [name]
+    by_id = page_of(site, f"/runs?project={project}")
+    assert [tag["value"] for tag in by_id.all("input") if tag.get("name") == "project"] == [name]
+    assert project not in words(by_id)
+    made = site.client.post(
+        "/admin/keys", data={"name": "k", "scopes": "read", "project": project, "expires": "7 days"}
+    )
+    assert project not in made.text
 
 
 def test_empty_fields_of_a_form_are_no_filters(site):
@@ -385,7 +434,7 @@ def test_empty_fields_of_a_form_are_no_filters(site):
     answer = site.client.get("/runs?q=&level=&rule=BP101")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/runs?rule=BP101")
     assert f"/runs/{run}" in {a["href"] for a in page_of(site, "/runs?rule=BP101").all("a") if "href" in a}
-    assert "No run is like that" in words(page_of(site, "/runs?q=nothing-is-called-so"))
+    assert "No run matches the filter" in words(page_of(site, "/runs?q=nothing-is-called-so"))
 
 
 def test_a_succeeded_run_with_bad_news_says_so_in_its_head(site):

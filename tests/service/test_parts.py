@@ -13,12 +13,12 @@ def run(site):
 
 @pytest.fixture
 def get(site, run):
-    def one(path, status=200):
+    def get_part(path, status=200):
         answer = site.client.get(f"/v1/runs/{run}/{path}")
         assert answer.status_code == status, answer.text
         return answer.json
 
-    return one
+    return get_part
 
 
 def test_a_series_has_the_columns_that_were_asked_for(get):
@@ -68,8 +68,8 @@ def test_what_is_too_much_is_refused_with_its_counts(get, monkeypatch, path):
 def test_a_call_is_told_with_its_passes_page_by_page(get):
     whole = get("backward-calls/0")
     assert (whole["call"]["nodes_run"], whole["passes"]["next_cursor"]) == (5, None)
-    assert [one["position"] for one in whole["passes"]["items"]] == [0, 1, 2, 3, 4]
-    assert [one["node"] for one in whole["passes"]["items"] if one["freed"]] == [2]
+    assert [row["position"] for row in whole["passes"]["items"]] == [0, 1, 2, 3, 4]
+    assert [row["node"] for row in whole["passes"]["items"] if row["freed"]] == [2]
     first = get("backward-calls/0?limit=2")["passes"]
     second = get(f"backward-calls/0?limit=2&cursor={first['next_cursor']}")["passes"]
     assert first["items"] + second["items"] == whole["passes"]["items"][:4]
@@ -78,10 +78,10 @@ def test_a_call_is_told_with_its_passes_page_by_page(get):
 
 
 def test_nodes_are_listed_filtered_and_told(get):
-    assert [one["node"] for one in get("nodes?type=MmBackward0,SumBackward0")["items"]] == [0, 2]
-    assert [one["node"] for one in get("nodes?line=5")["items"]] == [1, 2]
+    assert [row["node"] for row in get("nodes?type=MmBackward0,SumBackward0")["items"]] == [0, 2]
+    assert [row["node"] for row in get("nodes?line=5")["items"]] == [1, 2]
     page = get("nodes?limit=4")
-    assert [one["node"] for one in get(f"nodes?limit=4&cursor={page['next_cursor']}")["items"]] == [4]
+    assert [row["node"] for row in get(f"nodes?limit=4&cursor={page['next_cursor']}")["items"]] == [4]
     told = get("nodes/2")
     assert (told["node"]["freed_by"], told["saved"][0]["name"], told["next"][1]["to_node"]) == (0, "self", 3)
     assert get("nodes/9", 404)["code"] == "not-found"
@@ -89,10 +89,10 @@ def test_nodes_are_listed_filtered_and_told(get):
 
 
 def test_moments_are_filtered_by_kind_and_line(get):
-    assert [one["moment"] for one in get("moments?kind=before-backward,end")["items"]] == [5, 7]
-    assert [(one["moment"], one["line"]) for one in get("moments?line=7")["items"]] == [(5, 7), (6, 7)]
+    assert [row["moment"] for row in get("moments?kind=before-backward,end")["items"]] == [5, 7]
+    assert [(row["moment"], row["line"]) for row in get("moments?line=7")["items"]] == [(5, 7), (6, 7)]
     page = get("moments?limit=3")
-    assert [one["moment"] for one in get(f"moments?limit=9&cursor={page['next_cursor']}")["items"]] == [3, 4, 5, 6, 7]
+    assert [row["moment"] for row in get(f"moments?limit=9&cursor={page['next_cursor']}")["items"]] == [3, 4, 5, 6, 7]
 
 
 def test_tensors_come_in_the_order_that_was_asked_for_over_pages(get):

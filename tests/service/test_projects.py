@@ -37,9 +37,26 @@ def test_a_project_is_made_listed_and_read(site, name):
     while not seen or page["next_cursor"]:
         more = f"&cursor={page['next_cursor']}" if seen else ""
         page = site.client.get(f"/v1/projects?limit=1{more}").json
-        seen += [one["id"] for one in page["items"]]
+        seen += [project["id"] for project in page["items"]]
     assert seen[-1] == told["id"]
     assert len(set(seen)) == len(seen) >= 2
+
+
+def test_runs_are_filtered_by_the_name_of_a_project_and_by_how_long_ago(site, name):
+    project = created(site, name=name).json["id"]
+    run = site.submit(project=project)
+    other = site.submit()
+    for given in (name, project):
+        listed = [item["id"] for item in site.client.get("/v1/runs", query_string={"project": given}).json["items"]]
+        assert listed == [run]
+    recent = [item["id"] for item in site.client.get("/v1/runs?since=1h").json["items"]]
+    assert {run, other} <= set(recent)
+    later = {"since": "1h", "created.gt": "2099-01-01T00:00:00Z"}
+    assert site.client.get("/v1/runs", query_string=later).json["items"] == []
+    assert site.client.get("/v1/runs?since=yesterday").status_code == 422
+    page = site.client.get("/runs", query_string={"project": name, "since": "1h"}).text
+    assert run in page
+    assert other not in page
 
 
 def test_a_name_is_taken_once_and_a_repeated_request_makes_one(site, name):
@@ -63,6 +80,12 @@ def test_a_name_is_taken_once_and_a_repeated_request_makes_one(site, name):
         ({"name": "n", "settings": {"ignore": ["no-such-rule"]}}, "#/settings/ignore"),
         ({"name": "n", "settings": {"colour": 1}}, "#/settings/colour"),
         ({"name": "n", "keep_days": 0}, "#/keep_days"),
+        ({"name": "n", "repository": "http://github.com/o/r"}, "#/repository"),
+        ({"name": "n", "repository": "https://github.com/o"}, "#/repository"),
+        ({"name": "n", "repository": "https://github.com/o/r/issues"}, "#/repository"),
+        ({"name": "n", "repository": "https://user@github.com/o/r"}, "#/repository"),
+        ({"name": "n", "repository": "https://github.com/o/r?x"}, "#/repository"),
+        ({"name": "n", "repository": "javascript:alert(1)"}, "#/repository"),
     ],
 )
 def test_a_bad_field_is_pointed_at(plain_site, body, pointer):
@@ -71,17 +94,19 @@ def test_a_bad_field_is_pointed_at(plain_site, body, pointer):
 
 
 def test_a_change_wants_the_etag_and_leaves_what_is_not_given(site, name):
-    answer = created(site, name=name, settings={"ignore": ["BP3"]}, keep_days=7)
+    where = "https://github.com/owner/repo.py"
+    answer = created(site, name=name, settings={"ignore": ["BP3"]}, keep_days=7, repository=where)
+    assert answer.json["repository"] == where
     path = answer.headers["Location"]
     assert site.client.patch(path, json={"keep_days": 9}).status_code == 428
     match = {"If-Match": answer.headers["ETag"]}
     changed = site.client.patch(path, json={"keep_days": None}, headers=match)
     assert (changed.status_code, changed.json["keep_days"], changed.json["name"]) == (200, None, name)
-    assert changed.json["settings"] == {"ignore": ["BP3"]}
+    assert (changed.json["settings"], changed.json["repository"]) == ({"ignore": ["BP3"]}, where)
     assert site.client.patch(path, json={"keep_days": 9}, headers=match).status_code == 412
     match = {"If-Match": changed.headers["ETag"]}
-    away = site.client.patch(path, json={"archived": True, "settings": {}}, headers=match)
-    assert (away.json["settings"], away.json["archived_at"] is None) == ({}, False)
+    away = site.client.patch(path, json={"archived": True, "settings": {}, "repository": None}, headers=match)
+    assert (away.json["settings"], away.json["archived_at"] is None, away.json["repository"]) == ({}, False, None)
     match = {"If-Match": away.headers["ETag"]}
     assert site.client.patch(path, json={"archived": False}, headers=match).json["archived_at"] is None
     entries = site.client.get(f"/v1/audit-log?object={changed.json['id']}").json["items"]
@@ -116,7 +141,7 @@ def test_a_project_that_was_put_away_takes_no_run(site, name):
 def test_a_key_of_one_project_sees_that_one_and_only_an_admin_writes(site, name):
     made, other = (created(site, name=f"{name}{n}").json["id"] for n in range(2))
     mine = key_of(site, ("read", "runs:write"), made)
-    assert [one["id"] for one in site.client.get("/v1/projects", headers=mine).json["items"]] == [made]
+    assert [project["id"] for project in site.client.get("/v1/projects", headers=mine).json["items"]] == [made]
     assert site.client.get(f"/v1/projects/{other}", headers=mine).status_code == 404
     asked = {"source": "x = 1\n", "project": other}
     assert site.client.post("/v1/runs", json=asked, headers=mine).status_code == 404

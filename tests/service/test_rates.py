@@ -14,13 +14,13 @@ def limited(make, clock):
     """`limited(reads=3)`: an application with these limits and a clock that stands."""
     from service.settings import RateLimits
 
-    def one(**limits):
+    def make_limited(**limits):
         none = dict.fromkeys(("reads", "submits", "tenant_reads", "tenant_submits"), 0)
         site = make(api_key="the-server", rates=RateLimits(**none | limits))
         site.context.rates.clock = clock
         return site
 
-    return one
+    return make_limited
 
 
 def reads(site, count, headers=KEY):
@@ -147,7 +147,7 @@ def test_processes_that_share_a_redis_share_the_quotas(redis_url):
     place = uuid.uuid4().hex
     asked = [("key-reads", f"{place}:a", 3), ("tenant-reads", f"{place}:b", 1000)]
     taken = [process.take(asked) for process in (here, there, here, there)]
-    assert [one for one, _ in taken] == [True, True, True, False]
+    assert [is_allowed for is_allowed, _ in taken] == [True, True, True, False]
     assert [quotas[0].left for _, quotas in taken] == [2, 1, 0, 0]
     assert 0 < taken[-1][1][0].wait_seconds <= 20
     (tenant,) = here.take(asked[1:])[1]

@@ -51,7 +51,7 @@ def test_where_a_key_is_asked_for_the_reasons_are_the_operators(make):
     site.worker(levels=(), probe={"sandbox": "broken", "why": HOLDS_NOT})
     assert ready(site)[1]["isolation"]["cpu"] == {"state": "broken", "levels": [], "why": []}
     told = site.client.get("/v1/workers", headers={"Authorization": "Bearer k"}).json["items"]
-    assert [one["broken"] for one in told] == [HOLDS_NOT]
+    assert [worker["broken"] for worker in told] == [HOLDS_NOT]
 
 
 def test_a_service_whose_own_workers_cannot_start_is_not_ready(make):
@@ -79,7 +79,7 @@ def test_a_broker_that_is_away_is_named_without_its_password(make, tmp_path, cap
         ready(site)
     assert (status, told["status"], told["degraded"]) == (200, "ready", ["broker"])
     assert (told["broker"], told["missing_modules"]) == ("unavailable", [])
-    (said,) = [one.getMessage() for one in caplog.records if "the broker " in one.getMessage()]
+    (said,) = [record.getMessage() for record in caplog.records if "the broker " in record.getMessage()]
     assert "127.0.0.1:1" in said
     assert "hush" not in said
 
@@ -93,7 +93,7 @@ def test_a_module_that_the_broker_needs_is_named_in_the_log_and_on_readyz(make, 
     with caplog.at_level(logging.WARNING):
         status, told = ready(site)
     assert (status, told["degraded"], told["missing_modules"]) == (200, ["broker"], ["pymongo"])
-    (said,) = [one.getMessage() for one in caplog.records if "the broker " in one.getMessage()]
+    (said,) = [record.getMessage() for record in caplog.records if "the broker " in record.getMessage()]
     assert "cannot be used: the Python module `pymongo` is not installed" in said
     assert "hush" not in said
 

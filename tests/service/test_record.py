@@ -16,12 +16,12 @@ def run(site):
 
 @pytest.fixture
 def get(site, run):
-    def one(path, status=200, **headers):
+    def get_part(path, status=200, **headers):
         answer = site.client.get(f"/v1/runs/{run}/{path}", headers=headers)
         assert answer.status_code == status, answer.text
         return answer
 
-    return one
+    return get_part
 
 
 def test_tensors_carry_their_last_state_and_why_there_is_no_gradient(get):

@@ -23,13 +23,13 @@ def file(site):
 def send(site):
     """`send(bytes, status)` to /v1/records."""
 
-    def one(data, status=202, key=None, media=MEDIA, query=""):
+    def post_record(data, status=202, key=None, media=MEDIA, query=""):
         headers = {"Content-Type": media} | ({"Idempotency-Key": key} if key else {})
         answer = site.client.post(f"/v1/records{query}", data=data, headers=headers)
         assert answer.status_code == status, answer.text
         return answer
 
-    return one
+    return post_record
 
 
 def test_the_file_of_a_run_is_its_record(site, samples, file):
@@ -41,8 +41,12 @@ def test_the_file_of_a_run_is_its_record(site, samples, file):
     sent, found = samples.tutorial(), loads(answer.data)
     for table in ("tensors", "moments", "backward_calls", "bindings", "sources"):
         assert getattr(found, table) == getattr(sent, table)
-    assert [(one.tensor, one.moment) for one in found.snapshots] == [(one.tensor, one.moment) for one in sent.snapshots]
-    assert [one.fingerprint for one in judge(found).findings] == [one.fingerprint for one in judge(sent).findings]
+    assert [(snapshot.tensor, snapshot.moment) for snapshot in found.snapshots] == [
+        (snapshot.tensor, snapshot.moment) for snapshot in sent.snapshots
+    ]
+    assert [finding.fingerprint for finding in judge(found).findings] == [
+        finding.fingerprint for finding in judge(sent).findings
+    ]
 
 
 def test_parts_of_the_file_and_a_copy_that_is_still_good(site, file, monkeypatch):
@@ -114,10 +118,10 @@ def test_a_file_that_was_cut_is_a_run_whose_record_is_partial(samples, send):
 
 
 def test_a_refusal_by_the_database_frees_the_key(site, samples, send, monkeypatch):
-    def refused(*_, **__):
+    def raise_bad_record(*_, **__):
         raise BadRecord("out-of-range", "a number does not fit its column")
 
-    monkeypatch.setattr(record_uploads, "finish", refused)
+    monkeypatch.setattr(record_uploads, "finish", raise_bad_record)
     data = dumps(samples.tutorial())
     with pytest.raises(BadRecord):
         record_uploads.upload(site.context.database, loads(data), None)
@@ -167,3 +171,12 @@ def test_few_records_are_in_hand_at_once(site, samples, send, file):
             give_back()
     send(dumps(samples.tutorial()))
     assert records.taken == 0
+
+
+@pytest.mark.parametrize("exit_code", [2**31, -(2**31) - 1, 2**63 - 1])
+def test_an_exit_code_that_no_process_has_is_refused(site, samples, send, exit_code):
+    record = samples.tutorial()
+    end = msgspec.structs.replace(record.end, exit_code=exit_code)
+    told = send(dumps(msgspec.structs.replace(record, end=end)), 422).json
+    assert told["code"] == "bad-record"
+    assert site.client.get("/v1/runs").json["items"] == []

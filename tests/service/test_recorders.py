@@ -1,4 +1,4 @@
-"""The three requests of a recorder, on both databases; what the store does stands in tests/store/test_recorders.py."""
+"""The three requests of a recorder, on both databases. tests/store/test_recorders.py tests what the store does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import datetime
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
@@ -28,33 +29,33 @@ def frames(samples):
 
 @pytest.fixture
 def begin(site):
-    def one(run=None, status=201, headers=None, **body):
+    def put_run(run=None, status=201, headers=None, **body):
         run = run or new_run_id()
         answer = site.client.put(f"/v1/runs/{run}", json=body, headers=headers)
         assert answer.status_code == status, answer.text
         return answer.json
 
-    return one
+    return put_run
 
 
 @pytest.fixture
 def send(site):
-    def one(run, n, data, status=204, media=MEDIA):
+    def put_frame(run, n, data, status=204, media=MEDIA):
         answer = site.client.put(f"/v1/runs/{run}/frames/{n}", data=data, content_type=media)
         assert answer.status_code == status, answer.text
         return answer
 
-    return one
+    return put_frame
 
 
 @pytest.fixture
 def end(site):
-    def one(run, status=200, headers=None, **body):
+    def post_end(run, status=200, headers=None, **body):
         answer = site.client.post(f"/v1/runs/{run}/end", json=body, headers=headers)
         assert answer.status_code == status, answer.text
         return answer.json
 
-    return one
+    return post_end
 
 
 def test_a_recorder_makes_sends_and_ends_its_run_and_a_worker_judges_it(site, begin, send, end, frames, samples):
@@ -73,13 +74,12 @@ def test_a_recorder_makes_sends_and_ends_its_run_and_a_worker_judges_it(site, be
     assert (now["recorder"]["next_frame"], now["recorder"]["environment"]) == (len(frames), {"torch": "2.13.0"})
     Views(site.context.database).turn(60.0)
     assert site.client.get(f"/v1/runs/{run}").json["record"]["live"] is True
-    numbers = [one["tensor"] for one in site.client.get(f"/v1/runs/{run}/tensors").json["items"]]
-    assert numbers == [one.tensor for one in samples.tutorial().tensors]
+    numbers = [row["tensor"] for row in site.client.get(f"/v1/runs/{run}/tensors").json["items"]]
+    assert numbers == [tensor.tensor for tensor in samples.tutorial().tensors]
     assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
     page = site.client.get(f"/runs/{run}").text
-    assert ("last heard of" in page, "<dt>isolation" in page, f"{len(numbers)} rows here, with the last" in page) == (
-        True, False, True,
-    )  # fmt: skip
+    rows = page.count('<tr id="t')
+    assert ("last heartbeat" in page, "<dt>isolation" in page, rows) == (True, False, len(numbers))
     told = end(run, frames=len(frames))
     assert (told["status"], told["record"]["state"], told["findings"]["ruleset"]) == ("succeeded", "whole", None)
     assert end(run)["version"] == told["version"]
@@ -116,8 +116,9 @@ def test_what_cannot_be_is_refused_with_its_code(begin, send, end, frames, site)
     assert begin("run_0" + "0" * 25, 422)["code"] == "id-time-refused"
 
 
-def test_the_source_that_came_along_is_shown_with_its_lines(site, begin, send, end, frames, samples):
-    run = begin()["id"]
+@pytest.mark.parametrize("environment", [{}, {"script": "launcher.py"}])
+def test_the_source_that_came_along_is_shown_with_its_lines(site, begin, send, end, frames, samples, environment):
+    run = begin(environment=environment)["id"]
     assert site.client.get(f"/v1/runs/{run}/source").json["code"] == "source-not-kept"
     send(run, 0, b"".join(frames))
     Views(site.context.database).turn(60.0)
@@ -148,12 +149,12 @@ def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site
     Views(site.context.database).turn(60.0)
     (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
     assert (finding["rule"]["code"], finding["run"]) == ("BP101", run)
-    assert [one["id"] for one in site.client.get("/v1/findings").json["items"]] == [finding["id"]]
+    assert [row["id"] for row in site.client.get("/v1/findings").json["items"]] == [finding["id"]]
     assert site.client.get(f"/v1/findings/{finding['id']}").json["id"] == finding["id"]
     told = site.client.get(f"/v1/runs/{run}").json
     assert (told["status"], told["findings"]["warning"]) == ("running", 1)
     events = site.client.get(f"/v1/runs/{run}/events").json["items"]
-    assert [(one["kind"], one["detail"]) for one in events][-1] == ("judged", {"new": 1, "findings": 1})
+    assert [(event["kind"], event["detail"]) for event in events][-1] == ("judged", {"new": 1, "findings": 1})
     with site.context.database.read() as transaction:
         kinds = transaction.execute(sa.select(tables.outbox.c.kind)).scalars().all()
     assert kinds == ["finding.new"]
@@ -189,22 +190,22 @@ def test_judging_all_runs_that_go_on_takes_a_share_of_the_time(site, begin, send
     waits = [0.0]
     judging = WatchedJudging(site.context.database, lambda: next(ticks) + waits[0])  # one second for each look at it
 
-    def judged():
+    def count_judged():
         return [site.client.get(f"/v1/runs/{run}").json["findings"]["ruleset"] is not None for run in runs].count(True)
 
     judging.turn()
-    assert judged() == 1
+    assert count_judged() == 1
     judging.turn()
-    assert judged() == 1, "the other one's turn comes later"
+    assert count_judged() == 1, "the other one's turn comes later"
     waits[0] += 10 / SHARE_OF_ALL
     judging.turn()
-    assert judged() == 2
+    assert count_judged() == 2
 
 
 def test_tenants_take_turns_at_having_their_runs_judged_while_they_go_on(site, two, frames):
     from workers.watched_judging import LEAST_SECONDS, WatchedJudging
 
-    def sent(whose, first, some, run=None):
+    def send_frames(whose, first, some, run=None):
         run, bodies = run or new_run_id(), b"".join(some)
         assert site.client.put(f"/v1/runs/{run}", json={}, headers=whose).status_code in (200, 201)
         path = f"/v1/runs/{run}/frames/{first}"
@@ -217,15 +218,15 @@ def test_tenants_take_turns_at_having_their_runs_judged_while_they_go_on(site, t
     greedy, patient = two
     now = [0.0]
     judging = WatchedJudging(site.context.database, lambda: now[0])
-    theirs = sent(patient, 0, frames[:-2])
+    theirs = send_frames(patient, 0, frames[:-2])
     judging.turn()
     now[0] += 1.0
-    first = sent(greedy, 0, frames[:-1])
+    first = send_frames(greedy, 0, frames[:-1])
     judging.turn()
     assert is_judged(theirs, patient) and is_judged(first, greedy)
     now[0] += LEAST_SECONDS
-    second = sent(greedy, 0, frames[:-1])
-    sent(patient, len(frames) - 2, frames[-2:-1], theirs)
+    second = send_frames(greedy, 0, frames[:-1])
+    send_frames(patient, len(frames) - 2, frames[-2:-1], theirs)
     judging.turn()
     assert not is_judged(second, greedy), "it was the other's turn"
     judging.turn()
@@ -240,7 +241,7 @@ def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, f
     send(run, 0, b"".join(frames))
     (seen,) = open_runs(site.context.database)
     with site.context.database.begin() as transaction:
-        recorder_end.close(transaction, run, recorder_end.Told())
+        recorder_end.close(transaction, run, recorder_end.ReportedEnd())
     WatchedJudging(site.context.database).turn()
     assert seen.claim.public_id == run
     assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
@@ -342,12 +343,12 @@ def test_two_ends_at_once_are_one_end(site, begin, send, end, frames):
         send(run, n, data)
     together = threading.Barrier(3)
 
-    def one():
+    def end_once():
         together.wait()
         return site.app.test_client().post(f"/v1/runs/{run}/end", json={}).status_code
 
     with ThreadPoolExecutor(3) as pool:
-        found = [one.result() for one in [pool.submit(one) for _ in range(3)]]
+        found = [future.result() for future in [pool.submit(end_once) for _ in range(3)]]
     assert set(found) <= {200, 202}
     assert 200 in found
     assert end(run)["record"]["state"] == "whole"
@@ -364,9 +365,9 @@ def test_an_end_beyond_those_that_are_written_at_once_is_kept_and_written_soon(s
     finally:
         for give_back in seats:
             give_back()
-    (one,) = recorder_end.overdue(site.context.database)
-    assert one.was_told
-    assert recorder_end.end_overdue(site.context.database, one)
+    (overdue_run,) = recorder_end.overdue(site.context.database)
+    assert overdue_run.was_told
+    assert recorder_end.end_overdue(site.context.database, overdue_run)
     told = end(run)
     assert (told["status"], told["record"]["state"]) == ("failed", "whole")
 
@@ -379,7 +380,7 @@ def test_an_end_whose_writer_was_killed_is_written_by_who_asks_again(site, begin
     for n, data in enumerate(frames):
         send(run, n, data)
     with site.context.database.begin() as transaction:
-        recorder_end.close(transaction, run, recorder_end.Told())
+        recorder_end.close(transaction, run, recorder_end.ReportedEnd())
     assert end(run, 202)["status"] == "running"
     with site.context.database.begin() as transaction:
         transaction.execute(table.update().where(table.c.public_id == run).values(lease_until=Now(-1.0)))
@@ -435,3 +436,15 @@ def test_a_packed_frame_is_refused_before_it_is_read(site, begin, frames):
     path = f"/v1/runs/{begin()['id']}/frames/0"
     answer = site.client.put(path, data=frames[0], content_type=MEDIA, headers={"Content-Encoding": "gzip"})
     assert (answer.status_code, answer.json["errors"][0]["header"]) == (415, "Content-Encoding")
+
+
+def test_an_exit_code_that_no_process_has_is_refused_and_the_run_can_end(site, begin, send, end, samples):
+    record = samples.tutorial()
+    damaged = msgspec.structs.replace(record, end=msgspec.structs.replace(record.end, exit_code=2**40))
+    run = begin()["id"]
+    *frames, last = split(dumps(damaged))
+    for n, frame in enumerate(frames):
+        send(run, n, frame)
+    assert send(run, len(frames), last, 422).json["code"] == "bad-record"
+    end(run)
+    assert site.client.get(f"/v1/runs/{run}").json["ended"]

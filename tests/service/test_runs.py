@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from store.admin import workers
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 
 def get(site, path, status=200, **headers):
@@ -322,5 +322,5 @@ def test_a_broker_that_never_answers_holds_no_request_and_costs_no_run(make):
         site = make(store=dataclasses.replace(site.context.settings.store, broker_url=address))
         run = site.submit()
         assert site.client.get("/readyz").json["wakeups_failed"] == 0  # the request came back while it still waits
-    until(lambda: site.client.get("/readyz").json["wakeups_failed"], "the wake-up that failed")
+    wait_until(lambda: site.client.get("/readyz").json["wakeups_failed"], "the wake-up that failed")
     assert get(site, f"/v1/runs/{run}").json["status"] == "queued"

@@ -1,4 +1,4 @@
-"""No secret is told: not by what settings say of themselves, nor by a refusal to start, nor by any answer or log line."""
+"""No secret is in the text of the settings, in a refusal to start, in an answer or in a log line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_settings_do_not_show_what_is_secret_in_them(tmp_path):
     found = Settings.from_environment(SECRETS, tmp_path)
     kept = (found.api_key, found.secret, found.store.database_url, found.store.broker_url, found.rates.url,
             found.store.spans_url, found.oidc.client_secret)  # fmt: skip
-    assert all("planted" in str(one) for one in kept)
+    assert all("planted" in str(value) for value in kept)
     for shown in (repr(found), str(found), f"{found.store!r} {found.rates!r} {found.oidc!r}"):
         assert "planted" not in shown
         assert "tmp" in shown or "reads=600" in shown  # what is no secret is still told
@@ -68,7 +68,7 @@ def test_no_answer_and_no_log_line_tells_a_secret(make, samples, caplog):
     told = {}
     for path, item in site.client.get("/openapi.json").json["paths"].items():
         if "get" in item and not path.endswith("/events"):
-            there = functools.reduce(lambda text, one: text.replace("{" + one[0] + "}", one[1]), known.items(), path)
+            there = functools.reduce(lambda text, item: text.replace("{" + item[0] + "}", item[1]), known.items(), path)
             told[there] = site.client.get(there)
     for path in ("/runs", f"/runs/{run}", "/rules", "/nowhere", "/metrics", "/readyz"):
         told[path] = site.client.get(path, headers={"Accept": "text/html"})
@@ -78,9 +78,9 @@ def test_no_answer_and_no_log_line_tells_a_secret(make, samples, caplog):
     assert sum(answer.status_code == 200 for answer in told.values()) > 30
     known = ("planted-key", secret.decode(), secret.hex(), base64.b64encode(secret).decode(), key)
     for path, answer in told.items():
-        for one in (*known, *((hook["secret"],) if path != "path" else ())):
-            assert one.encode() not in answer.data, path
-            assert one not in str(answer.headers), path
-    for one in (*known, hook["secret"]):
-        assert one not in caplog.text
+        for text in (*known, *((hook["secret"],) if path != "path" else ())):
+            assert text.encode() not in answer.data, path
+            assert text not in str(answer.headers), path
+    for text in (*known, hook["secret"]):
+        assert text not in caplog.text
     assert len(caplog.records) > 30

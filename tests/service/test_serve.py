@@ -67,7 +67,7 @@ class Serve:
         for line in self.process.stdout:
             self.said += line
 
-    def until(self, condition, seconds=READY_SECONDS, what="it was ready"):
+    def wait_until(self, condition, seconds=READY_SECONDS, what="it was ready"):
         deadline = time.monotonic() + seconds
         while not (found := condition()):
             assert time.monotonic() < deadline, f"{what}: {self.said}"
@@ -76,10 +76,10 @@ class Serve:
         return found
 
     def ready(self, *, worker=False):
-        self.until(lambda: "Backprobe serves " in self.said)
+        self.wait_until(lambda: "Backprobe serves " in self.said)
         self.url = self.said.split("Backprobe serves ")[1].split()[0]
         if worker:
-            self.until(lambda: self.get("/readyz")["workers"]["cpu"] > 0, what="a worker was alive")
+            self.wait_until(lambda: self.get("/readyz")["workers"]["cpu"] > 0, what="a worker was alive")
         return self
 
     def get(self, path, body=None, **headers):
@@ -113,33 +113,33 @@ def serve(tmp_path):
         return started[-1]
 
     yield start
-    for one in started:
-        for process in [*one.family(), one.process] if one.process.poll() is None else []:
+    for service in started:
+        for process in [*service.family(), service.process] if service.process.poll() is None else []:
             with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
                 process.kill()
-        one.process.wait(10)
-        one._reader.join(10)
-        one.process.stdout.close()
+        service.process.wait(10)
+        service._reader.join(10)
+        service.process.stdout.close()
 
 
-def refused(one, *words):
-    assert one.process.wait(30) == 2
-    one._reader.join(10)
-    lines = [line for line in one.said.splitlines() if line.startswith("backprobe: ")]
-    assert len(lines) == 1, one.said
+def assert_refused(service, *words):
+    assert service.process.wait(30) == 2
+    service._reader.join(10)
+    lines = [line for line in service.said.splitlines() if line.startswith("backprobe: ")]
+    assert len(lines) == 1, service.said
     for word in words:
         assert word in lines[0]
-    assert "Traceback" not in one.said
+    assert "Traceback" not in service.said
 
 
 def test_a_snippet_goes_in_and_its_finding_comes_out(serve, samples):
-    one = serve().ready(worker=True)
-    run = one.get("/v1/runs?include=findings,tensors", {"source": samples.TUTORIAL}, Prefer="wait=30")
+    service = serve().ready(worker=True)
+    run = service.get("/v1/runs?include=findings,tensors", {"source": samples.TUTORIAL}, Prefer="wait=30")
     assert run["status"] == "succeeded", run
     assert [finding["rule"]["code"] for finding in run["included"]["findings"]["items"]] == ["BP101"]
     assert {"x", "W", "b", "z", "loss"} <= {tensor["name"] for tensor in run["included"]["tensors"]["items"]}
-    assert one.end() == 0, one.said
-    assert (one.home.stat().st_mode & 0o777, (one.home / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
+    assert service.end() == 0, service.said
+    assert (service.home.stat().st_mode & 0o777, (service.home / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
 @pytest.mark.parametrize("theirs", [False, True])
@@ -148,9 +148,11 @@ def test_a_home_of_ours_is_closed_to_others_and_so_is_what_lies_in_it(serve, tmp
     home.mkdir(mode=0o755)
     if theirs:
         (home / "thesis.tex").write_text("")
-    one = serve(home=home).ready()
-    one.until(lambda: named(one, "reaper") and (home / "logs" / "worker-1.log").exists(), what="its children")
-    assert one.end() == 0, one.said
+    service = serve(home=home).ready()
+    service.wait_until(
+        lambda: find_children(service, "reaper") and (home / "logs" / "worker-1.log").exists(), what="its children"
+    )
+    assert service.end() == 0, service.said
     made = [path for path in home.rglob("*") if path.name != "thesis.tex"]
     assert {path.name: oct(path.stat().st_mode & 0o077) for path in made if path.stat().st_mode & 0o077} == {}
     assert home / "backprobe.db" in made
@@ -159,25 +161,25 @@ def test_a_home_of_ours_is_closed_to_others_and_so_is_what_lies_in_it(serve, tmp
 
 def test_a_second_serve_names_the_first_one(serve):
     first = serve("--no-worker").ready()
-    refused(serve("--no-worker"), first.url, "--home")
+    assert_refused(serve("--no-worker"), first.url, "--home")
     assert first.end(signal.SIGINT) == 0
 
 
 def test_after_a_kill_the_home_is_free_again_and_no_process_is_left(serve):
-    one = serve().ready(worker=True)
-    family = one.family()
+    service = serve().ready(worker=True)
+    family = service.family()
     assert len(family) >= 2
-    one.process.kill()
-    one.process.wait(10)
+    service.process.kill()
+    service.process.wait(10)
     _gone, alive = psutil.wait_procs(family, timeout=15)
     assert alive == []
     assert serve("--no-worker").ready().end() == 0
 
 
-def named(one, word):
-    """Pids of the living children whose command has this word."""
+def find_children(service, word):
+    """Return the pids of the living children whose command has this word."""
     found = set()
-    for child in one.family():
+    for child in service.family():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
             if word in child.cmdline():
                 found.add(child.pid)
@@ -185,56 +187,56 @@ def named(one, word):
 
 
 def test_the_first_lines_say_what_runs_get_now(serve):
-    one = serve().ready(worker=True)
-    one.until(lambda: "Runs get isolation " in one.said, 120, "the level was said")
-    first, second = one.said.splitlines()[:2]
+    service = serve().ready(worker=True)
+    service.wait_until(lambda: "Runs get isolation " in service.said, 120, "the level was said")
+    first, second = service.said.splitlines()[:2]
     assert first.endswith("Ctrl-C stops it. Now runs wait until the worker has proved its isolation.")
-    (level,) = one.get("/readyz")["isolation"]["cpu"]["levels"]
+    (level,) = service.get("/readyz")["isolation"]["cpu"]["levels"]
     assert level == machine_level()
     assert second.startswith(f"Runs get isolation {level} now")
-    assert one.end() == 0, one.said
+    assert service.end() == 0, service.said
 
 
 def test_a_level_that_cannot_be_given_is_said_and_is_not_ready(serve, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    one = serve(env={"BACKPROBE_ISOLATION": "gvisor"}).ready()
+    service = serve(env={"BACKPROBE_ISOLATION": "gvisor"}).ready()
     lacks = lacking("gvisor")
     assert any("runsc is not installed" in lack for lack in lacks)
     line = f"a worker cannot start: backprobe worker: isolation gvisor cannot be given here: {'; '.join(lacks)}"
-    one.until(lambda: line in one.said, 120, "it was said")
+    service.wait_until(lambda: line in service.said, 120, "it was said")
     with pytest.raises(urllib.error.HTTPError) as answer:
-        one.get("/readyz")
+        service.get("/readyz")
     told = json.load(answer.value)
     answer.value.close()
     assert (answer.value.code, told["status"], told["isolation"]["cpu"]["state"]) == (503, "not-ready", "cannot-start")
-    assert one.end() == 0, one.said
+    assert service.end() == 0, service.said
 
 
 def test_a_worker_is_silent_by_our_own_clock_whatever_the_machines_says(clock):
     silence = Silence(clock)
-    assert silence.of({"h:1:a": "2026-11-20T10:00:00.000Z"}) == set()
+    assert silence.find_silent({"h:1:a": "2026-11-20T10:00:00.000Z"}) == set()
     clock.now += 20
-    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z"}) == set()  # it beat, by a clock that was set
+    assert silence.find_silent({"h:1:a": "2026-11-20T11:00:05.000Z"}) == set()  # it beat, by a clock that was set
     clock.now += 29
-    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z", "h:2:b": "2026-11-20T09:00:00.000Z"}) == set()
+    assert silence.find_silent({"h:1:a": "2026-11-20T11:00:05.000Z", "h:2:b": "2026-11-20T09:00:00.000Z"}) == set()
     clock.now += 2
-    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z", "h:2:b": "2026-11-20T09:00:00.000Z"}) == {"h:1:a"}
+    assert silence.find_silent({"h:1:a": "2026-11-20T11:00:05.000Z", "h:2:b": "2026-11-20T09:00:00.000Z"}) == {"h:1:a"}
     silence.forget()
-    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z"}) == set()
+    assert silence.find_silent({"h:1:a": "2026-11-20T11:00:05.000Z"}) == set()
 
 
 def test_a_killed_child_is_started_again(serve):
-    one = serve().ready(worker=True)
-    (reaper,) = one.until(lambda: named(one, "reaper"), what="the reaper")
+    service = serve().ready(worker=True)
+    (reaper,) = service.wait_until(lambda: find_children(service, "reaper"), what="the reaper")
     os.kill(reaper, signal.SIGKILL)
-    one.until(lambda: named(one, "reaper") - {reaper}, what="another reaper")
-    assert one.end() == 0, one.said
+    service.wait_until(lambda: find_children(service, "reaper") - {reaper}, what="another reaper")
+    assert service.end() == 0, service.said
 
 
 def test_a_taken_port_is_told_in_one_line(serve, tmp_path):
     first = serve("--no-worker").ready()
     port = first.url.rsplit(":", 1)[1]
-    refused(serve("--no-worker", "--port", port, home=tmp_path / "other"), f"127.0.0.1:{port}", "--port")
+    assert_refused(serve("--no-worker", "--port", port, home=tmp_path / "other"), f"127.0.0.1:{port}", "--port")
 
 
 @pytest.mark.parametrize("port", ["99999", "65536", "-1", "+1", "http", ""])
@@ -249,7 +251,7 @@ def test_a_port_that_is_none_is_a_usage_error(command, port, tmp_path):
 
 def test_a_home_that_cannot_be_written_is_told_in_one_line(serve, tmp_path):
     (tmp_path / "file").write_text("")
-    refused(serve("--no-worker", home=tmp_path / "file" / "home"), "cannot be written", "--home")
+    assert_refused(serve("--no-worker", home=tmp_path / "file" / "home"), "cannot be written", "--home")
 
 
 def test_a_newer_database_is_told_in_one_line_and_left_alone(serve, tmp_path):
@@ -257,11 +259,11 @@ def test_a_newer_database_is_told_in_one_line_and_left_alone(serve, tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "home" / "backprobe.db")) as database:
         database.execute("UPDATE alembic_version SET version_num = 'from-the-future'")
         database.commit()
-    refused(serve("--no-worker"), "from-the-future")
+    assert_refused(serve("--no-worker"), "from-the-future")
 
 
 def test_a_database_that_is_away_is_told_in_one_line(serve):
-    refused(
+    assert_refused(
         serve("--no-worker", env={"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}), "does not answer"
     )
 
@@ -269,7 +271,7 @@ def test_a_database_that_is_away_is_told_in_one_line(serve):
 def test_a_short_secret_is_told_in_one_line(serve, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "secret").touch()
-    refused(serve("--no-worker"), "has 0 bytes and needs at least 32")
+    assert_refused(serve("--no-worker"), "has 0 bytes and needs at least 32")
 
 
 @pytest.mark.parametrize(
@@ -301,45 +303,53 @@ def test_the_api_alone_refuses_a_database_that_is_not_migrated(tmp_path):
 
 
 def test_beyond_loopback_a_key_is_needed(serve):
-    refused(serve("--host", "0.0.0.0"), "BACKPROBE_API_KEY")
-    one = serve("--host", "0.0.0.0", "--no-worker", env={"BACKPROBE_API_KEY": "k"}).ready()
+    assert_refused(serve("--host", "0.0.0.0"), "BACKPROBE_API_KEY")
+    for weak, said in (("a", "has 1 of the 32 characters"), ("a" * 32, "is one character repeated")):
+        assert_refused(serve("--host", "0.0.0.0", env={"BACKPROBE_API_KEY": weak}), f"BACKPROBE_API_KEY {said}")
+    key = "0123456789abcdef" * 2
+    service = serve("--host", "0.0.0.0", "--no-worker", env={"BACKPROBE_API_KEY": key}).ready()
     with pytest.raises(urllib.error.HTTPError) as denied:
-        one.get("/v1/runs")
+        service.get("/v1/runs")
     denied.value.close()
     assert denied.value.code == 401
-    assert one.get("/v1/runs", Authorization="Bearer k")["items"] == []
-    assert one.end() == 0, one.said
+    assert service.get("/v1/runs", Authorization=f"Bearer {key}")["items"] == []
+    assert service.end() == 0, service.said
 
 
 def test_no_key_reaches_a_child(serve):
-    one = serve(env={"BACKPROBE_API_KEY": "k"}).ready()
-    one.until(lambda: len(one.family()) >= 2, what="children")
-    for child in one.family():
+    service = serve(env={"BACKPROBE_API_KEY": "k"}).ready()
+    service.wait_until(lambda: len(service.family()) >= 2, what="children")
+    for child in service.family():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             assert "BACKPROBE_API_KEY" not in child.environ()
-    assert one.end() == 0, one.said
+    assert service.end() == 0, service.said
 
 
 def test_stopping_answers_requests_that_wait(serve):
-    one = serve("--no-worker").ready()
-    run, heard = one.get("/v1/runs", {"source": "x = 1\n"}), []
-    waiter = threading.Thread(target=lambda: heard.append(one.get(run["links"]["self"], Prefer="wait=30")))
+    service = serve("--no-worker").ready()
+    run, heard = service.get("/v1/runs", {"source": "x = 1\n"}), []
+    waiter = threading.Thread(target=lambda: heard.append(service.get(run["links"]["self"], Prefer="wait=30")))
     waiter.start()
-    server = psutil.Process(one.process.pid)
-    one.until(
+    server = psutil.Process(service.process.pid)
+    service.wait_until(
         lambda: [c for c in server.net_connections() if c.status == psutil.CONN_ESTABLISHED], what="the request came"
     )
     begun = time.monotonic()
-    assert one.end() == 0, one.said
+    assert service.end() == 0, service.said
     assert time.monotonic() - begun < 8
     waiter.join(10)
     assert [told["status"] for told in heard] == ["queued"]
 
 
-def test_the_demo_prints_the_tutorials_tensors_and_its_page(serve):
-    one = serve("--demo").ready()
-    one.until(lambda: "/runs/run_" in one.said, 90, "the demo's page")
-    for word in ("y_pred", "retains_grad", "MseLossBackward0", "backward calls", "freed"):
-        assert word in one.said
-    assert one.process.poll() is None
-    assert one.end(signal.SIGINT) == 0
+def test_the_demo_says_why_grad_is_none_and_adds_nothing_to_a_service_with_runs(serve):
+    first = serve("--demo").ready()
+    first.wait_until(lambda: "A training with" in first.said, 120, "both runs of the demo")
+    for word in ("non-leaf-grad-read", "BP101", "is not a leaf", "backward calls", "/runs/run_"):
+        assert word in first.said
+    runs = first.get("/v1/runs")["items"]
+    assert [run["labels"]["demo"] for run in runs] == ["showcase", "grad-is-none"]
+    assert first.end(signal.SIGINT) == 0
+    again = serve("--demo").ready()
+    again.wait_until(lambda: "There are runs already, so the demo adds none" in again.said, 60, "the demo's line")
+    assert [run["id"] for run in again.get("/v1/runs")["items"]] == [run["id"] for run in runs]
+    assert again.end(signal.SIGINT) == 0

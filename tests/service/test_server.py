@@ -44,6 +44,9 @@ def raw(port, *pieces):
         (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400, "malformed-request"),
         (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "malformed-request"),
         (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "malformed-request"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10;" + b"a" * 20_000, 400, "malformed-request"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 5_000, 400, "malformed-request"),
+        (b"GET /v1/runs HTTP/1.1\r\nX-A: b\r\n\r\n", 400, "malformed-request"),
         (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "transfer-encoding-unknown"),
         (b"GET /v1/runs HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400, "malformed-request"),
         (b"GET /v1/runs HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\nhost: localhost\r\n\r\n", 400, "malformed-request"),
@@ -89,9 +92,9 @@ def test_one_that_is_silent_makes_room_for_one_that_asks(make, monkeypatch):
         with contextlib.ExitStack() as held:
             address = listening.getsockname()
             for number in range(200):
-                one = held.enter_context(contextlib.closing(socket.create_connection(address, timeout=60)))
+                connection = held.enter_context(contextlib.closing(socket.create_connection(address, timeout=60)))
                 if number % 2:
-                    one.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
+                    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
             assert raw(address[1], b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] == 200
             kept = http.client.HTTPConnection("127.0.0.1", address[1], timeout=60)
             for _ in range(50):  # it is asked on, so it is never the one that was silent the longest

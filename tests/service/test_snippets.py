@@ -12,6 +12,8 @@ import pytest
 
 from backprobe.rules.analysis.parse_bounds import MOST_WORDS
 from service.problems.errors import Problem
+from service.process.compile_loop import CPU_SECONDS
+from service.process.syntax_checker import CHECKERS
 from service.program_checks import Snippet
 
 SYNTAX = {
@@ -42,7 +44,7 @@ def snippet(text, path="snippet.py"):
 def test_a_syntax_error_names_its_line(what):
     text, line, said = SYNTAX[what]
     with pytest.raises(Problem) as refused:
-        snippet(text).check()
+        snippet(text).check(1)
     assert refused.value.code == "syntax-error"
     (place,) = refused.value.places
     assert (place.line, place.pointer) == (line, "#/source")
@@ -55,7 +57,7 @@ def test_nesting_beyond_the_compiler_is_a_syntax_error_in_any_thread(what):
 
     def look():
         try:
-            snippet(TOO_DEEP[what]).check()
+            snippet(TOO_DEEP[what]).check(1)
         except Problem as problem:
             found.append(problem.code)
 
@@ -68,14 +70,14 @@ def test_nesting_beyond_the_compiler_is_a_syntax_error_in_any_thread(what):
 def test_a_nul_in_any_file_is_a_syntax_error():
     files = {"a.py": "x = 1\n", "words.txt": "a\0b"}
     with pytest.raises(Problem) as refused:
-        Snippet(files=files, entry="a.py", pointers={"a.py": "#/files/0/text", "words.txt": "#/files/1/text"}).check()
+        Snippet(files=files, entry="a.py", pointers={"a.py": "#/files/0/text", "words.txt": "#/files/1/text"}).check(1)
     assert refused.value.places[0].pointer == "#/files/1/text"
 
 
 def test_an_invalid_escape_is_the_programs_business():
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        snippet('x = "\\d"\n').check()
+        snippet('x = "\\d"\n').check(1)
     assert heard == []
 
 
@@ -83,26 +85,26 @@ def test_an_invalid_escape_is_the_programs_business():
     "text", ["\ufeffx = 1\n", "x = 1", "# -*- coding: latin-1 -*-\n", "x = 1\r\ny = 2\r\n", "pass\f\n"]
 )
 def test_what_python_runs_is_taken(text):
-    snippet(text).check()
+    snippet(text).check(1)
 
 
 def test_of_a_program_without_end_python_is_not_asked_here():
     files = {"a.py": "x = 1\n", "long.py": "x;" * (MOST_WORDS // 4) + "("}
     with pytest.raises(Problem, match="was never closed"):
-        Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+        Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check(1)
     files["long.py"] = "x;" * (MOST_WORDS // 2) + "("
-    Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+    Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check(1)
 
 
 def test_a_nul_after_all_words_is_refused_all_the_same():
     files = {"a.py": "x;" * MOST_WORDS, "b.py": "x;" * MOST_WORDS + "\0"}
     with pytest.raises(Problem, match="null"):
-        Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+        Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check(1)
 
 
 def test_a_file_that_is_not_python_is_not_compiled():
     files = {"a.py": "x = 1\n", "notes.txt": "this is ( not Python"}
-    Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+    Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check(1)
 
 
 QUADRATIC = {
@@ -126,7 +128,7 @@ for text in json.load(sys.stdin):
     resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20))
     program = Snippet(files={"a.py": text}, entry="a.py", pointers={"a.py": "#"})
     try:
-        program.check()
+        program.check(1)
     except Problem as problem:
         print(problem.code)
     else:
@@ -157,15 +159,36 @@ def test_a_large_process_finds_faults_as_a_small_one_does():
 
 
 def test_a_process_that_ended_is_started_again():
-    from service.process.syntax_checker import CHECKER
+    with CHECKERS.lend(1) as checker:
+        assert checker.find_fault("a.py", "x = 1\n") is None
+        first = checker._process
+        first.kill()
+        first.wait()
+        assert "outside function" in checker.find_fault("a.py", "return\n").message
+        assert checker._process is not first
 
-    snippet("x = 1\n").check()
-    first = CHECKER._process
-    first.kill()
-    first.wait()
-    with pytest.raises(Problem, match="outside function"):
-        snippet("return\n").check()
-    assert CHECKER._process is not first
+
+def test_a_tenant_has_one_process_at_a_time_and_another_tenant_has_the_other():
+    mine, others = (threading.Thread(target=snippet("x = 1\n").check, args=(tenant,)) for tenant in (1, 2))
+    with CHECKERS.lend(1):
+        mine.start()
+        others.start()
+        others.join(20)
+        assert (mine.is_alive(), others.is_alive()) == (True, False)
+    mine.join(20)
+    assert not mine.is_alive()
+
+
+def test_all_files_of_a_program_together_have_the_time():
+    nested = "".join(f"{' ' * at}try: pass\n{' ' * at}finally:\n" for at in range(17)) + " " * 17 + "pass\n"
+    with CHECKERS.lend(1) as checker:
+        assert checker.find_fault("a.py", nested) is None
+        assert checker.seconds_left < CPU_SECONDS
+        checker.seconds_left = 0.01
+        assert checker.find_fault("a.py", nested) is None
+        assert checker.find_fault("a.py", "return\n") is None, "no time is left for it"
+    with CHECKERS.lend(1) as checker:
+        assert checker.find_fault("a.py", "return\n") is not None
 
 
 def test_a_checker_that_does_not_answer_leaves_the_program_to_its_run(monkeypatch):
@@ -174,4 +197,4 @@ def test_a_checker_that_does_not_answer_leaves_the_program_to_its_run(monkeypatc
     checker = syntax_checker.SyntaxChecker()
     monkeypatch.setattr(syntax_checker, "_SCRIPT", "/dev/null")
     assert checker.find_fault("a.py", "return\n") is None
-    checker.close()
+    checker.end()

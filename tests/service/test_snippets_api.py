@@ -11,26 +11,26 @@ from backprobe.snippet_digest import snippet_digest
 FILES = [{"path": "train.py", "text": "import net\nprint('\u00e9')\n"}, {"path": "a dir/net.py", "text": "x = 1\n"}]
 
 
-def kept(site, status=201, headers=None, **more):
+def keep_snippet(site, status=201, headers=None, **more):
     answer = site.client.post("/v1/snippets", json={"files": FILES, "entry": "train.py", **more}, headers=headers or {})
     assert answer.status_code == status, answer.text
     return answer.json
 
 
 def test_the_same_content_has_the_same_id(site):
-    told = kept(site)
-    assert kept(site, 200) == told
-    assert kept(site, 200, files=FILES[::-1])["id"] == told["id"]
-    assert kept(site, entry="a dir/net.py")["id"] != told["id"]
+    told = keep_snippet(site)
+    assert keep_snippet(site, 200) == told
+    assert keep_snippet(site, 200, files=FILES[::-1])["id"] == told["id"]
+    assert keep_snippet(site, entry="a dir/net.py")["id"] != told["id"]
     run = site.post({"files": FILES, "entry": "train.py"}).json["id"]
     assert site.client.get(f"/v1/runs/{run}").json["snippet"] == told["id"]
 
 
 def test_a_snippet_is_told_with_its_files_and_read_back_raw(site):
-    told = kept(site)
+    told = keep_snippet(site)
     raw = FILES[0]["text"].encode()
     assert told["entry"] == "train.py"
-    assert [(one["path"], one["bytes"]) for one in told["files"]] == [("a dir/net.py", 6), ("train.py", len(raw))]
+    assert [(file["path"], file["bytes"]) for file in told["files"]] == [("a dir/net.py", 6), ("train.py", len(raw))]
     assert told["files"][1]["sha256"] == hashlib.sha256(raw).hexdigest()
     assert site.client.get(told["links"]["self"]).json == told
     for file in FILES:
@@ -47,8 +47,8 @@ def test_a_snippet_is_told_with_its_files_and_read_back_raw(site):
 
 @pytest.mark.parametrize("path", ["net.py", "../train.py", "train.py/", "a dir", "%00", "train.py?x=1"])
 def test_what_is_no_file_of_it_is_not_found(site, path):
-    one = kept(site)["links"]["self"]
-    assert site.client.get(f"{one}/files/{path}").status_code == (422 if "?" in path else 404)
+    address = keep_snippet(site)["links"]["self"]
+    assert site.client.get(f"{address}/files/{path}").status_code == (422 if "?" in path else 404)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_is_no_file_of_it_is_not_found(site, path):
     ],
 )
 def test_what_could_not_run_is_refused_and_not_kept(site, more, code):
-    assert kept(site, 422, **more)["code"] == code
+    assert keep_snippet(site, 422, **more)["code"] == code
     from store.tables import snippet
 
     with site.context.database.read() as transaction:
@@ -71,7 +71,7 @@ def test_what_could_not_run_is_refused_and_not_kept(site, more, code):
 
 
 def test_a_run_names_a_snippet(site):
-    told = kept(site)
+    told = keep_snippet(site)
     run = site.post({"snippet": told["id"], "arguments": ["--fast"]})
     assert (run.status_code, run.json["snippet"], run.json["entry"]) == (202, told["id"], "train.py")
     for body, code in (
@@ -89,11 +89,11 @@ def test_the_runs_of_a_program_are_found_by_its_hash_and_no_text_is_sent(site):
     run = site.post({"files": FILES, "entry": "train.py"}).json["id"]
     site.post({"files": FILES, "entry": "a dir/net.py"})
 
-    def found(sha256):
-        return [one["id"] for one in site.client.get(f"/v1/runs?snippet_sha256={sha256}").json["items"]]
+    def find_runs(sha256):
+        return [row["id"] for row in site.client.get(f"/v1/runs?snippet_sha256={sha256}").json["items"]]
 
-    assert found(digest.hexdigest()) == [run]
-    assert found("0" * 64) == []
+    assert find_runs(digest.hexdigest()) == [run]
+    assert find_runs("0" * 64) == []
     for bad in ("0" * 63, "0" * 65, "g" * 64, digest.hexdigest().upper()):
         assert site.client.get(f"/v1/runs?snippet_sha256={bad}").status_code == 422
 
@@ -110,20 +110,24 @@ def test_a_hash_finds_no_run_of_another_tenant(site):
         lifecycle.submit(transaction, lifecycle.Submission(files=files, entry="train.py", **asked))
     assert site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"] == []
     run = site.post({"files": [{"path": "train.py", "text": "x = 1\n"}], "entry": "train.py"}).json["id"]
-    assert [one["id"] for one in site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"]] == [run]
+    assert [row["id"] for row in site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"]] == [run]
 
 
 def test_a_source_that_is_not_kept_is_said_and_comes_back_when_it_is_sent_again(site, samples):
     run = site.finished(samples.tutorial())
-    one = f"/v1/snippets/{site.client.get(f'/v1/runs/{run}').json['snippet']}"
-    assert site.client.get(f"{one}/files/snippet.py").data == samples.TUTORIAL.encode()
+    address = f"/v1/snippets/{site.client.get(f'/v1/runs/{run}').json['snippet']}"
+    assert site.client.get(f"{address}/files/snippet.py").data == samples.TUTORIAL.encode()
     assert site.client.delete(f"/v1/runs/{run}").status_code == 204
-    for answer in (site.client.get(one), site.client.get(f"{one}/files/snippet.py"), site.post({"snippet": one[13:]})):
+    for answer in (
+        site.client.get(address),
+        site.client.get(f"{address}/files/snippet.py"),
+        site.post({"snippet": address[13:]}),
+    ):
         assert (answer.status_code, answer.json["code"]) == (409, "source-not-kept")
     again = {"files": [{"path": "snippet.py", "text": samples.TUTORIAL}]}  # of the same name
     answer = site.client.post("/v1/snippets", json=again)
-    assert (answer.status_code, answer.headers["Location"]) == (200, one)
-    assert site.client.get(f"{one}/files/snippet.py").status_code == 200
+    assert (answer.status_code, answer.headers["Location"]) == (200, address)
+    assert site.client.get(f"{address}/files/snippet.py").status_code == 200
 
 
 def test_a_key_of_one_project_sees_what_its_runs_ran(site):
@@ -136,15 +140,15 @@ def test_a_key_of_one_project_sees_what_its_runs_ran(site):
         transaction.execute(project.insert().values(facts))
     asked = {"name": "t", "scopes": ["read", "runs:write"], "project": name}
     key = {"Authorization": f"Bearer {site.client.post('/v1/keys', json=asked).json['secret']}"}
-    one = kept(site)["links"]["self"]
-    assert site.client.get(one, headers=key).status_code == 404
+    address = keep_snippet(site)["links"]["self"]
+    assert site.client.get(address, headers=key).status_code == 404
     site.client.post("/v1/runs", json={"files": FILES, "entry": "train.py"}, headers=key)
-    assert site.client.get(one, headers=key).status_code == 200
+    assert site.client.get(address, headers=key).status_code == 200
 
 
 def test_keeping_is_in_the_audit_log(site):
-    told = kept(site, headers={"Idempotency-Key": "once"})
-    assert kept(site, 200, headers={"Idempotency-Key": "once"}) == told
+    told = keep_snippet(site, headers={"Idempotency-Key": "once"})
+    assert keep_snippet(site, 200, headers={"Idempotency-Key": "once"}) == told
     entries = site.client.get(f"/v1/audit-log?object={told['id']}").json["items"]
     assert [entry["action"] for entry in entries] == ["snippet.keep"]
 
@@ -156,7 +160,7 @@ def test_a_source_has_the_name_that_it_is_given_and_else_is_told_as_unnamed(site
     assert (unnamed["entry"], unnamed["named"]) == ("snippet.py", False)
     called_so = site.post({"source": samples.TUTORIAL, "entry": "snippet.py"}).json
     assert called_so["named"] is True
-    assert len({one["snippet"] for one in (named, unnamed, called_so)}) == 3
+    assert len({answer["snippet"] for answer in (named, unnamed, called_so)}) == 3
     assert site.client.get(f"/v1/snippets/{unnamed['snippet']}").json["named"] is False
     for again in (
         site.client.post(f"/v1/runs/{unnamed['id']}/rerun", json={}),
@@ -217,8 +221,8 @@ def test_names_that_can_be_no_path_stay_apart_and_every_one_becomes_a_path():
         ".py",
         " ",
     ]
-    made = [file_name(one, "x = 1\n") for one in hostile]
-    assert [path_fault(one) for one in made] == [None] * len(made)
+    made = [file_name(name, "x = 1\n") for name in hostile]
+    assert [path_fault(path) for path in made] == [None] * len(made)
     assert len(set(made)) == len(made)
 
 

@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from bench.stored import short_record
+from bench.stored_runs import short_record
 from tests.support import waiting
 
 SECONDS = 60
-until = functools.partial(waiting.until, seconds=SECONDS)
+wait_until = functools.partial(waiting.wait_until, seconds=SECONDS)
 THREADS = 8
 SILENT_SECONDS = 2
 
@@ -38,14 +38,14 @@ def served(module_make, full_tier):
 
 
 @pytest.fixture
-def held():
+def exit_stack():
     with contextlib.ExitStack() as stack:
         yield stack
 
 
-def unread(port, held, path):
+def unread(port, exit_stack, path):
     """A connection that asks and does not read; its buffers are small."""
-    connection = held.enter_context(contextlib.closing(socket.socket()))
+    connection = exit_stack.enter_context(contextlib.closing(socket.socket()))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(SECONDS)
     connection.connect(("127.0.0.1", port))
@@ -62,18 +62,18 @@ def ask(port, path):
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
-def test_exports_that_nobody_reads_stop_nobody_and_are_let_go_of(served, held, form):
+def test_exports_that_nobody_reads_stop_nobody_and_are_let_go_of(served, exit_stack, form):
     site, port, run = served
     seats = site.context.lists
     path = f"/v1/runs/{run}/snapshots?format={form}"
     for _ in range(2 * THREADS):
-        unread(port, held, path)
-    until(lambda: seats.taken == seats.most)
+        unread(port, exit_stack, path)
+    wait_until(lambda: seats.taken == seats.most)
     status, headers, text = ask(port, path)
     assert (status, json.loads(text)["code"], headers["Retry-After"]) == (503, "too-many-streams", "5")
     assert ask(port, f"/v1/runs/{run}/tensors")[0] == 200
     assert ask(port, "/healthz")[0] == 200
-    until(lambda: seats.taken == 0)
+    wait_until(lambda: seats.taken == 0)
     status, headers, text = ask(port, path)
     assert status == 200
     assert len(text) > 1 << 20 if form == "parquet" else text.count(b"\n") >= 48_000
@@ -90,10 +90,10 @@ def test_a_short_list_needs_no_seat(served):
             give_back()
 
 
-def test_a_slow_reader_is_not_let_go_of(served, held):
+def test_a_slow_reader_is_not_let_go_of(served, exit_stack):
     """It never rests; the kernel's buffer takes more only when a third of it has gone, which takes over two seconds."""
     _site, port, run = served
-    connection = unread(port, held, f"/v1/runs/{run}/snapshots?format=ndjson")
+    connection = unread(port, exit_stack, f"/v1/runs/{run}/snapshots?format=ndjson")
     read, last = 0, b""
     begun = time.monotonic()
     while time.monotonic() < begun + 2 * SILENT_SECONDS:

@@ -61,7 +61,7 @@ def test_a_bare_wait_at_the_end_gives_sarif_of_the_ended_run(folder, finished, c
 def test_sarif_without_waiting_is_refused_before_anything_is_sent(served, folder, capsys):
     code, out, err = command(capsys, "submit", "train.py", "--format", "sarif")
     assert (code, out) == (2, "")
-    assert "wants --wait" in err
+    assert "needs --wait" in err
     assert served[0].app.test_client().get("/v1/runs").json["items"] == []
 
 

@@ -100,10 +100,10 @@ def filled(method, path, operation, ids):
 
     An operation of which this is not known fails by its name: whoever adds one says here how it is asked.
     """
-    for one in operation["parameters"]:
-        if one["in"] != "path":
+    for parameter in operation["parameters"]:
+        if parameter["in"] != "path":
             continue
-        name, schema = one["name"], one["schema"]
+        name, schema = parameter["name"], parameter["schema"]
         if kind := kind_of(schema):
             value = ids.get(kind)
         else:
@@ -115,7 +115,7 @@ def filled(method, path, operation, ids):
 
 
 def names_an_id(operation):
-    return any(one["in"] == "path" and kind_of(one["schema"]) for one in operation["parameters"])
+    return any(parameter["in"] == "path" and kind_of(parameter["schema"]) for parameter in operation["parameters"])
 
 
 def makes(method, operation):
@@ -136,13 +136,13 @@ def statements(site):
     """What the database is asked meanwhile, as it is written: not with which values."""
     asked = []
 
-    def heard(_connection, _cursor, statement, *_):
+    def collect_statement(_connection, _cursor, statement, *_):
         asked.append(statement)
 
     engine = site.context.database.engine
-    event.listen(engine, "before_cursor_execute", heard)
+    event.listen(engine, "before_cursor_execute", collect_statement)
     yield asked
-    event.remove(engine, "before_cursor_execute", heard)
+    event.remove(engine, "before_cursor_execute", collect_statement)
 
 
 OF_THE_REQUEST = {"X-Request-Id", "Date", "RateLimit"}
@@ -152,10 +152,10 @@ SENT = ({}, {"If-Match": "*"}, {"If-None-Match": "*"}, {"Idempotency-Key": "once
 
 def outcome(site, method, path, headers, body):
     """Status, text, headers and statements of one request."""
-    with statements(site) as asked:
+    with statements(site) as executed:
         answer = site.client.open(path, method=method, headers=headers, **body)
     told = sorted((name, value) for name, value in answer.headers if name not in OF_THE_REQUEST)
-    return answer.status_code, answer.text, told, asked
+    return answer.status_code, answer.text, told, executed
 
 
 def as_lines(body):
@@ -164,10 +164,10 @@ def as_lines(body):
     return "".join(json.dumps(line) + "\n" for line in (head, *body.get("items", ())))
 
 
-def shown(operation):
-    """The bodies that the document shows."""
+def shown_bodies(operation):
+    """Return the bodies that the document shows."""
     taken = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    return [one["value"] for one in taken.get("examples", {}).values()]
+    return [example["value"] for example in taken.get("examples", {}).values()]
 
 
 def bodies(method, path, operation):
@@ -175,9 +175,9 @@ def bodies(method, path, operation):
     found = []
     for media in operation.get("requestBody", {}).get("content", {}):
         if media == "application/json":
-            found += [{"json": one} for one in [{}, *shown(operation)]]
+            found += [{"json": example} for example in [{}, *shown_bodies(operation)]]
         elif media == LINES:
-            found += [{"data": as_lines(one), "content_type": LINES} for one in shown(operation)]
+            found += [{"data": as_lines(example), "content_type": LINES} for example in shown_bodies(operation)]
         elif media == FRAME:
             record = dumps(samples.tutorial())
             good = record if method == "post" else next(iter(split(record)))  # a whole one, or a frame of one
@@ -208,13 +208,13 @@ def swept(site, headers, owned):
             assert same(theirs[1], ids) == same(unknown[1], unknown_ids), about
             assert same(str(theirs[2]), ids) == same(str(unknown[2]), unknown_ids), about
             assert theirs[3] == unknown[3], (about, theirs[3], unknown[3])
-            assert told(theirs[1], owned, but=places[0]) == [], about
+            assert find_leaks(theirs[1], owned, but=places[0]) == [], about
         tried.add((method, path))
     return tried
 
 
-def told(text, owned, but=""):
-    """What of the first tenant stands in a text, but what was asked for."""
+def find_leaks(text, owned, but=""):
+    """Return the values of the first tenant that are in a text, without what the request named."""
     return [value for value in (*owned.values(), MARK) if value in text and value not in but]
 
 
@@ -263,7 +263,9 @@ def test_anothers_ids_are_like_unknown_ones_to_the_byte_and_the_statement(site, 
 def test_an_operation_that_the_sweep_cannot_ask_fails_by_its_name(site, two, owned):
     document = site.client.get("/openapi.json", headers=two[1]).json
     ids, path = by_kind(owned), "/v1/runs/{run}/things/{thing}"
-    run = next(one for one in document["paths"]["/v1/runs/{run}"]["get"]["parameters"] if one["in"] == "path")
+    run = next(
+        parameter for parameter in document["paths"]["/v1/runs/{run}"]["get"]["parameters"] if parameter["in"] == "path"
+    )
     for schema in ({"type": "string", "pattern": "^thing_[0-9A-Z]{26}$"}, {"type": "string"}):
         thing = {"name": "thing", "in": "path", "schema": schema}
         with pytest.raises(AssertionError, match=r"GET /v1/runs/.*: there is nothing to be asked for as thing"):
@@ -301,8 +303,8 @@ def fields(document, schema, way=()):
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if kind := kind_of(schema):
         yield way, kind
-    for one in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
-        yield from fields(document, one, way)
+    for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
+        yield from fields(document, branch, way)
     if "items" in schema:
         yield from fields(document, schema["items"], (*way, 0))
     for name, inner in schema.get("properties", {}).items():
@@ -343,22 +345,22 @@ def asking(document, method, path, operation, mine):
         method, path, operation: Which operation.
         mine: Ids of the caller's own, for what else a request must name.
     """
-    queries = [one for one in operation["parameters"] if one["in"] == "query"]
+    queries = [parameter for parameter in operation["parameters"] if parameter["in"] == "query"]
     body = bodies(method, path, operation)[-1]
-    needed = {one["name"]: mine[kind_of(one["schema"])] for one in queries if one.get("required")}
+    needed = {query["name"]: mine[kind_of(query["schema"])] for query in queries if query.get("required")}
 
     def in_query(name):
         return lambda value: {**body, "query_string": {**needed, name: value}}
 
-    for one in queries:
-        kinds = {kind for way, kind in fields(document, one["schema"]) if way in {(), (0,)}}
+    for query in queries:
+        kinds = {kind for way, kind in fields(document, query["schema"]) if way in {(), (0,)}}
         for kind in sorted(kinds):
-            yield one["name"], kind, in_query(one["name"])
-        if not kinds and one["schema"].get("type") == "string" and not BOUND & set(one["schema"]):
-            yield f"{one['name']} as text", "run", in_query(one["name"])
+            yield query["name"], kind, in_query(query["name"])
+        if not kinds and query["schema"].get("type") == "string" and not BOUND & set(query["schema"]):
+            yield f"{query['name']} as text", "run", in_query(query["name"])
     taken = operation.get("requestBody", {}).get("content", {})
     for way, kind in sorted(set(fields(document, taken.get("application/json", {}).get("schema", {}))), key=str):
-        examples = shown(operation)
+        examples = shown_bodies(operation)
         assert examples, f"{method.upper()} {path}: the document shows no body in which to name {way[-1]}"
         named = functools.partial(naming, examples[0], way)
         name = ".".join(str(step) for step in way)
@@ -391,8 +393,8 @@ def test_an_id_of_another_tenant_in_a_parameter_or_a_body_is_an_unknown_one(site
                 theirs, unknown = answers[1:]
                 assert theirs[0] == unknown[0], about
                 assert bare(theirs) == bare(unknown), about
-                assert told(theirs[1], owned, but=ids[kind]) == [], about
-                if theirs[0] != 202:  # items of an audit fail alone; what it counts, it asks for anew each second
+                assert find_leaks(theirs[1], owned, but=ids[kind]) == [], about
+                if theirs[0] != 202:  # items of an audit fail alone; its counts are queried again each second
                     assert theirs[3] == unknown[3], about
                     assert count(site) == before, (*about, "something was stored")
                 place = filled(method, path, operation, mine | ({"run": new_id("run")} if new else {}))
@@ -432,12 +434,14 @@ def test_a_statement_more_is_noticed(site, two, owned):
 def test_the_control_the_owner_is_answered_by_them_all(site, two, owned, unlimited, monkeypatch):
     monkeypatch.setattr(site.context.waiters, "waiting", 1000)  # nobody works here: who would wait is answered at once
     document, ids = site.client.get("/openapi.json").json, by_kind(owned)
-    asked = [one for one in operations(document) if names_an_id(one[2])]
+    asked = [operation for operation in operations(document) if names_an_id(operation[2])]
     last = {"delete": 1}  # then what is below something before it, and the key that asks at the end
-    for method, path, operation in sorted(asked, key=lambda one: (last.get(one[0], 0), "key" in one[1], -len(one[1]))):
+    for method, path, operation in sorted(
+        asked, key=lambda entry: (last.get(entry[0], 0), "key" in entry[1], -len(entry[1]))
+    ):
         body = [{}, *bodies(method, path, operation)][-1]
         which = ids | ({"run": new_id("run")} if makes(method, operation) else {})
-        takes_match = any(one["name"] == "If-Match" for one in operation["parameters"])
+        takes_match = any(parameter["name"] == "If-Match" for parameter in operation["parameters"])
         sent = {**two[0], **({"If-Match": "*"} if takes_match else {})}
         answer = site.client.open(filled(method, path, operation, which), method=method.upper(), headers=sent, **body)
         assert answer.status_code < 300 or answer.status_code == 409, (method, path, answer.text)
@@ -447,7 +451,7 @@ def test_no_list_tells_of_another_tenant(site, two, owned):
     document = site.client.get("/openapi.json").json
     lists = [path for method, path, _ in operations(document) if method == "get" and "{" not in path]
     for path in lists:
-        assert told(site.client.get(path, headers=two[1]).text, owned) == [], path
+        assert find_leaks(site.client.get(path, headers=two[1]).text, owned) == [], path
     assert {"/v1/runs", "/v1/keys", "/v1/audit-log", "/v1/projects", "/v1/queue", "/v1/usage"} <= set(lists)
     assert owned["run"] in site.client.get("/v1/runs", headers=two[0]).text
     assert owned["run"] in site.client.get("/v1/audit-log", headers=two[0]).text
@@ -458,9 +462,9 @@ def test_no_page_tells_of_another_tenant(site, two, owned, unlimited):
     for rule in site.app.url_map.iter_rules():
         if rule.endpoint.startswith("pages.") and "GET" in rule.methods:
             values = {name: owned.get(name, "BP101") for name in rule.arguments}
-            path = functools.reduce(lambda path, one: path.replace(f"<{one[0]}>", one[1]), values.items(), rule.rule)
+            path = functools.reduce(lambda path, item: path.replace(f"<{item[0]}>", item[1]), values.items(), rule.rule)
             answer = site.client.get(path, headers=two[1])
-            assert told(answer.text, owned, but=path) == [], path
+            assert find_leaks(answer.text, owned, but=path) == [], path
             assert answer.status_code == 404 or not rule.arguments & set(owned), path
 
 

@@ -114,10 +114,10 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def unlike(text: str, said: dict[str, tuple[str, str]]) -> dict[str, list[list[str]]]:
+def unlike(text: str, code_defaults: dict[str, tuple[str, str]]) -> dict[str, list[list[str]]]:
     """Resources of which the text says something else, with what it says."""
     found = {}
-    for name, (there_is, tenant_has) in said.items():
+    for name, (there_is, tenant_has) in code_defaults.items():
         mine = [row for row in rows(text) if row[0].startswith(name)]
         if len(mine) != 1 or not (mine[0][1].startswith(there_is) and mine[0][2].startswith(tenant_has)):
             found[name] = mine
@@ -125,8 +125,8 @@ def unlike(text: str, said: dict[str, tuple[str, str]]) -> dict[str, list[list[s
 
 
 @pytest.fixture(scope="module")
-def said(module_make):
-    """What the code has by default."""
+def code_defaults(module_make):
+    """The default quotas and limits of the code."""
     context = module_make().context
     with context.database.read() as transaction:
         (first,) = every(transaction)
@@ -134,13 +134,13 @@ def said(module_make):
     return bound(context, first.quotas)
 
 
-def test_the_threat_model_has_the_numbers_of_the_code(said):
-    assert unlike(PAGE.read_text(), said) == {}
+def test_the_threat_model_has_the_numbers_of_the_code(code_defaults):
+    assert unlike(PAGE.read_text(), code_defaults) == {}
 
 
-def test_a_number_that_differs_is_seen(said):
+def test_a_number_that_differs_is_seen(code_defaults):
     text = PAGE.read_text().replace("| 1,000 | 750, a key 562 |", "| 1,000 | 1,000, a key 562 |")
-    assert list(unlike(text, said)) == ["streams of events"]
+    assert list(unlike(text, code_defaults)) == ["streams of events"]
 
 
 def test_the_rest_of_its_numbers_are_those_of_the_code_too():

@@ -1,4 +1,4 @@
-"""Trials over HTTP: a finding's fix is run as a run of its own, and its verdict is told with the run and the finding."""
+"""Trials over HTTP. A separate run tries a finding's fix, and the run and the finding show its verdict."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def run(site, samples):
 
 @pytest.fixture
 def finding(site, run):
-    (one,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
-    return one
+    (row,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    return row
 
 
 def begin(site, finding, status=202, **body):
@@ -44,8 +44,8 @@ def judged_again(site, samples, judgement):
     """Write another judgement of the only run that is no trial."""
     database = site.context.database
     with database.read() as reading:
-        (one,) = rejudging.older(reading, "none of ours")
-    assert rejudging.judged_again(database, one, samples.tutorial(), judgement, {}) is not None
+        (outdated,) = rejudging.older(reading, "another ruleset")
+    assert rejudging.judged_again(database, outdated, samples.tutorial(), judgement, {}) is not None
 
 
 def with_fix(samples):
@@ -75,13 +75,13 @@ def test_lists_leave_trials_out_unless_they_are_asked_for(site, run, finding, sa
     trial = begin(site, finding)["id"]
     site.finish(trial)
 
-    def listed(**asked):
-        return [one["id"] for one in site.client.get("/v1/runs", query_string=asked).json["items"]]
+    def list_ids(**asked):
+        return [row["id"] for row in site.client.get("/v1/runs", query_string=asked).json["items"]]
 
-    assert listed() == [run]
-    assert listed(origin="trial") == [trial]
-    assert listed(origin="trial,submitted") == [trial, run]
-    assert [one["run"] for one in site.client.get("/v1/findings").json["items"]] == [run]
+    assert list_ids() == [run]
+    assert list_ids(origin="trial") == [trial]
+    assert list_ids(origin="trial,submitted") == [trial, run]
+    assert [row["run"] for row in site.client.get("/v1/findings").json["items"]] == [run]
     (group,) = site.client.get("/v1/finding-groups").json["items"]
     assert (group["runs"], group["last_run"]) == (1, run)
     assert trial not in site.client.get("/runs").text
@@ -104,15 +104,15 @@ def test_the_verdict_is_made_at_the_end_and_told_with_the_finding(
     site, finding, samples, record, judgement, verdict, why
 ):
     trial = begin(site, finding)["id"]
-    one = f"/v1/findings/{finding['id']}"
-    assert [told["verdict"] for told in site.client.get(f"{one}/trials").json["items"]] == [None]
+    address = f"/v1/findings/{finding['id']}"
+    assert [told["verdict"] for told in site.client.get(f"{address}/trials").json["items"]] == [None]
     site.finish(trial, record(samples), judgement=judgement(samples))
     told = site.client.get(f"/v1/runs/{trial}").json["trial"]
     assert (told["verdict"], told["why"][: len(why)] if why else told["why"]) == (verdict, why)
-    (row,) = site.client.get(f"{one}/trials").json["items"]
+    (row,) = site.client.get(f"{address}/trials").json["items"]
     assert (row["run"], row["fix"], row["verdict"], row["why"]) == (trial, 1, verdict, told["why"])
-    assert site.client.get(one, query_string={"include": "trials"}).json["trials"] == [row]
-    assert site.client.get(one).json["trials"] is None
+    assert site.client.get(address, query_string={"include": "trials"}).json["trials"] == [row]
+    assert site.client.get(address).json["trials"] is None
     listed = site.client.get(f"/v1/runs/{finding['run']}/findings", query_string={"include": "trials"}).json["items"]
     assert [found["trials"] for found in listed] == [[row]]
 
@@ -157,14 +157,14 @@ def test_an_audit_that_names_a_trial_ends_when_it_is_judged_again(site, finding,
 def test_a_finding_whose_fix_changed_while_the_trial_ran_was_not_tried(site, finding, samples, which):
     trial = begin(site, finding)["id"]
     judged = with_fix(samples)
-    (one,) = judged.findings
-    edit = one.fixes[1].edits[0]
+    (original,) = judged.findings
+    edit = original.fixes[1].edits[0]
     changed = {"other-edit": {"text": "pass\n"}, "no-file": {"path": "other.py"}}
     fixes = () if which == "no-fix" else (
-        one.fixes[0],
-        msgspec.structs.replace(one.fixes[1], edits=(msgspec.structs.replace(edit, **changed[which]),)),
+        original.fixes[0],
+        msgspec.structs.replace(original.fixes[1], edits=(msgspec.structs.replace(edit, **changed[which]),)),
     )  # fmt: skip
-    again = (msgspec.structs.replace(one, fixes=fixes),)
+    again = (msgspec.structs.replace(original, fixes=fixes),)
     judged_again(site, samples, dataclasses.replace(judged, findings=again))
     site.finish(trial, samples.tutorial(), judgement=silent(samples))
     assert verdict(site, trial) == ("not-tried", stored_trials.JUDGED_AGAIN)
@@ -181,9 +181,9 @@ def test_a_comparison_that_fails_ends_the_trial_all_the_same(site, finding, samp
 
 
 def suppressed(samples, judged):
-    (one,) = judged.findings
+    (finding,) = judged.findings
     said = Suppression(kind="inSource")
-    return dataclasses.replace(judged, findings=(msgspec.structs.replace(one, suppressed=said),))
+    return dataclasses.replace(judged, findings=(msgspec.structs.replace(finding, suppressed=said),))
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
@@ -210,7 +210,7 @@ def test_two_runs_that_other_rules_judged_are_not_compared(site, run, finding, s
 def test_a_fix_that_is_being_tried_is_not_tried_once_more(site, finding, samples):
     trial = begin(site, finding)["id"]
     assert begin(site, finding, fix=1)["id"] == trial
-    assert [one["run"] for one in site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]] == [trial]
+    assert [row["run"] for row in site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]] == [trial]
     site.finish(trial, samples.tutorial(), judgement=silent(samples))
     assert begin(site, finding)["id"] != trial
 
@@ -218,13 +218,13 @@ def test_a_fix_that_is_being_tried_is_not_tried_once_more(site, finding, samples
 def test_two_who_try_a_fix_at_once_begin_one_trial(site, finding):
     together = threading.Barrier(4)
 
-    def one():
+    def try_fix():
         client = site.app.test_client()
         together.wait()
         return client.post(f"/v1/findings/{finding['id']}/trials", json={}).json["id"]
 
     with ThreadPoolExecutor(4) as pool:
-        begun = {one.result() for one in [pool.submit(one) for _ in range(4)]}
+        begun = {future.result() for future in [pool.submit(try_fix) for _ in range(4)]}
     assert len(begun) == 1
     told = site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]
     assert {trial["run"] for trial in told} == begun
@@ -237,7 +237,7 @@ def test_the_newest_trials_of_each_finding_are_told(site, finding, monkeypatch):
         runs.append(begin(site, finding)["id"])
         assert site.client.post(f"/v1/runs/{runs[-1]}/cancel").status_code in (200, 202)
     told = site.client.get(f"/v1/findings/{finding['id']}", query_string={"include": "trials"}).json["trials"]
-    assert [one["run"] for one in told] == [runs[2], runs[1]]
+    assert [row["run"] for row in told] == [runs[2], runs[1]]
 
 
 @pytest.mark.parametrize("sent", ["import torch\n", "# another text\n" * 20])

@@ -38,8 +38,8 @@ class Connection:
 def line(clock):
     """Requests come and begin here, by name."""
     senders = Senders()
-    senders.met(GREEDY, 1)
-    senders.met(OTHER, 2)
+    senders.remember(GREEDY, 1)
+    senders.remember(OTHER, 2)
     return Line(Turns(senders, ThreadedTaskDispatcher(), most=2, alone=12, step=0.0, clock=clock))
 
 
@@ -48,7 +48,7 @@ def stepping(clock):
     """The same, where those of a tenant go one after the other."""
     senders = Senders()
     for number, key in enumerate((GREEDY, OTHER, THIRD), 1):
-        senders.met(key, number)
+        senders.remember(key, number)
     return Line(Turns(senders, ThreadedTaskDispatcher(), most=2, alone=12, clock=clock))
 
 
@@ -189,7 +189,7 @@ def test_a_tenant_begins_its_next_after_its_last_and_after_that_of_one_who_waits
     stepping.come("b1", OTHER)
     assert stepping.begin() == ["b1"]
     stepping.end("a1")
-    assert stepping.begin() == [], "who asks without a pause lets the other be answered first"
+    assert stepping.begin() == [], "a tenant that sends without a pause must wait for the other"
     stepping.end("b1")
     assert stepping.begin() == ["a2"]
     stepping.end("a2")
