@@ -62,7 +62,9 @@ def watched(path: Path) -> list[tuple[str, int, bool]]:
         last = seen.attr if isinstance(seen, ast.Attribute) else seen.id if isinstance(seen, ast.Name) else ""
         if last in LAST_WORDS:
             name = dotted(seen)
-            found += [(one, node.lineno, called) for one in WATCHED if name == one or name.endswith(f".{one}")]
+            found += [
+                (watched, node.lineno, called) for watched in WATCHED if name == watched or name.endswith(f".{watched}")
+            ]
     return found
 
 

@@ -30,7 +30,7 @@ def tracked(root: Path) -> Iterator[tuple[Path, str]]:
             yield path, content.decode(errors="replace")
 
 
-def held(text: str) -> list[str]:
+def find_forbidden(text: str) -> list[str]:
     """What of the forbidden this text holds."""
     return [f"{what}: {match.group()}" for what, pattern in FORBIDDEN.items() if (match := pattern.search(text))]
 
@@ -38,7 +38,7 @@ def held(text: str) -> list[str]:
 def test_no_tracked_file_holds_what_is_forbidden():
     found = {}
     for path, text in tracked(ROOT):
-        if not path.is_relative_to(HOSTILE) and (what := held(text)):
+        if not path.is_relative_to(HOSTILE) and (what := find_forbidden(text)):
             found[str(path.relative_to(ROOT))] = what
     assert found == {}
 
@@ -48,9 +48,9 @@ def test_no_tracked_file_holds_what_is_forbidden():
     ["see /ro" + "ot/notes", "cd /wo" + "rk/main", "https://py" + "pi.org/simple", "bp_live01_" + "x" * 43],
 )
 def test_what_is_forbidden_is_seen(text):
-    assert held(text)
+    assert find_forbidden(text)
 
 
 @pytest.mark.parametrize("text", ["workers/sandbox", "a /workers path", "the root/child", "bp_<prefix>_<32 bytes>"])
 def test_what_only_looks_like_it_is_left_alone(text):
-    assert held(text) == []
+    assert find_forbidden(text) == []

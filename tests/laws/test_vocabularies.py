@@ -1,4 +1,4 @@
-"""Law 6 of the house: a vocabulary, a closed list of words, stands in one file; everybody else imports it."""
+"""Law 6 of the house: a vocabulary, a closed list of words, has one file; everybody else imports it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def words_listed(tree: ast.AST) -> list[tuple[int, frozenset[str]]]:
     for node in ast.walk(tree):
         listed = node.slice if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal") else node
         if isinstance(listed, ast.Tuple | ast.List | ast.Set):
-            texts = [one.value for one in listed.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            texts = [elt.value for elt in listed.elts if isinstance(elt, ast.Constant) and isinstance(elt.value, str)]
             if texts and len(texts) == len(listed.elts):
                 found.append((listed.lineno, frozenset(texts)))
     return found
