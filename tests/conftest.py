@@ -50,7 +50,7 @@ def _thawed() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _restore_logging() -> Iterator[None]:
-    """Undo what a test file's commands set: a command run in the test process logs as a process of its own would."""
+    """Undo what a test file's commands set: a command run in the test process logs as a separate process would."""
     loggers = [logging.getLogger(name) for name in ("", "backprobe", "service", "store", "workers", "kombu.connection")]
     before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
     hooks = sys.excepthook, threading.excepthook

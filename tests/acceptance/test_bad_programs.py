@@ -193,7 +193,7 @@ def test_no_process_of_a_snippet_outlives_it(stack: Served) -> None:
     source = f"import os, sys\nif os.fork() == 0:\n    os.setsid()\n    os.execvp('sleep', ['sleep', '{mark}'])\n"
     stack.run(source)
 
-    def gone() -> bool:
+    def has_ended() -> bool:
         return not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] and mark in p.info["cmdline"]]
 
-    stack.until(gone, "the grandchild is gone")
+    stack.wait_until(has_ended, "the grandchild is gone")

@@ -21,7 +21,7 @@ from service.openapi.examples import SNIPPET
 from store.database.ids import new_id
 from tests.acceptance.conftest import UNLIMITED
 from tests.support.served import Served
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("full_tier")
 
@@ -44,7 +44,7 @@ def blocks(page: str, kind: str) -> list[str]:
 
 
 def shell(commands: list[str], folder: Path, environment: dict[str, str]) -> list[tuple[int, str]]:
-    """Exit code and output of each command, by one POSIX shell in a folder of its own, with this Python as `python3`."""
+    """Exit code and output of each command, by one POSIX shell in a fresh folder, with this Python as `python3`."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     script = "\n".join(f"{command}\nprintf '\\n{CUT} %s\\n' $?" for command in commands)
     done = subprocess.run(
@@ -134,7 +134,7 @@ def phases(lines: list[str]) -> tuple[list[str], list[str]]:
 
 
 def wait_until_judged(service: Client, audit: str) -> None:
-    until(lambda: service.call("GET", f"/v1/audits/{audit}")["status"] in {"judged", "canceled"}, "the audit ends")
+    wait_until(lambda: service.call("GET", f"/v1/audits/{audit}")["status"] in {"judged", "canceled"}, "the audit ends")
 
 
 @pytest.fixture(scope="module")

@@ -39,12 +39,12 @@ def _running(stack: Served) -> str:
     answer = stack.client.post("/v1/runs", json={"source": SLOW, "limits": {"wall_seconds": 20}})
     assert answer.status_code == 202
     run: str = answer.json()["id"]
-    stack.until(lambda: stack.get(f"/v1/runs/{run}")["status"] == "running", "claimed")
+    stack.wait_until(lambda: stack.get(f"/v1/runs/{run}")["status"] == "running", "claimed")
     return run
 
 
 def _ended_once(stack: Served, run: str, status: str) -> dict[str, Any]:
-    ended = stack.ended(run, 90)
+    ended = stack.wait_for_end(run, 90)
     assert ended["status"] == status, ended
     tensors = stack.items(f"/v1/runs/{run}/tensors")
     names = [tensor["name"] for tensor in tensors]
@@ -69,9 +69,9 @@ def test_a_killed_worker_costs_time_not_the_run(stack: Served) -> None:
 
 def test_a_killed_child_costs_an_attempt_not_the_run(stack: Served) -> None:
     run = _running(stack)
-    child = stack.until(lambda: _child_of_zygote(stack), "a child runs")
+    child = stack.wait_until(lambda: _child_of_zygote(stack), "a child runs")
     os.kill(child, signal.SIGKILL)
-    ended = stack.ended(run, 90)
+    ended = stack.wait_for_end(run, 90)
     if ended["isolation"]["level"] == "none":  # there a program can do that to itself
         assert (ended["status"], ended["error"]["code"]) == ("failed", "signal")
         return
@@ -81,7 +81,7 @@ def test_a_killed_child_costs_an_attempt_not_the_run(stack: Served) -> None:
 
 def test_a_killed_zygote_costs_no_run(stack: Served) -> None:
     run = _running(stack)
-    stack.until(lambda: _child_of_zygote(stack), "a child runs")
+    stack.wait_until(lambda: _child_of_zygote(stack), "a child runs")
     _zygotes(stack)[0].kill()
     _ended_once(stack, run, "succeeded")
     _complete(stack, run)
@@ -91,7 +91,7 @@ def test_a_killed_reaper_comes_back(stack: Served) -> None:
     run = _running(stack)
     stack.process_named("backprobe", "reaper").kill()
     _ended_once(stack, run, "succeeded")
-    stack.until(lambda: stack.process_named("backprobe", "reaper"), "a new reaper")
+    stack.wait_until(lambda: stack.process_named("backprobe", "reaper"), "a new reaper")
 
 
 def test_a_killed_serve_leaves_nothing_and_goes_on_when_started_again(stack: Served) -> None:
@@ -99,7 +99,7 @@ def test_a_killed_serve_leaves_nothing_and_goes_on_when_started_again(stack: Ser
     children = stack.processes()
     stack.process.kill()
     stack.process.wait(10)
-    stack.until(lambda: not any(p.is_running() and p.status() != "zombie" for p in children), "all are gone")
+    stack.wait_until(lambda: not any(p.is_running() and p.status() != "zombie" for p in children), "all are gone")
     stack.start()
     ended = _ended_once(stack, run, "succeeded")
     assert ended["attempt"] == 2
@@ -136,4 +136,4 @@ def _child_of_zygote(stack: Served) -> int | None:
 
 @pytest.fixture(autouse=True)
 def _serve_is_well(stack: Served) -> None:
-    stack.until(lambda: stack.get("/readyz"), "ready")
+    stack.wait_until(lambda: stack.get("/readyz"), "ready")

@@ -30,14 +30,14 @@ async def test_an_editor_shows_what_the_service_found_now_and_another_day(stack:
     folder = tmp_path / "w"
     (folder / "jobs").mkdir(parents=True)
     (folder / "jobs" / "model.py").write_text(MODEL)
-    async with editor(folder, tmp_path / "home", settings(stack.url)) as one:
-        one.open("jobs/train.py", TRAIN)
-        one.save("jobs/train.py")
-        await one.status("idle: train.py: succeeded")
-        everywhere = [*one.shown("jobs/train.py"), *one.shown("jobs/model.py")]
+    async with editor(folder, tmp_path / "home", settings(stack.url)) as session:
+        session.open("jobs/train.py", TRAIN)
+        session.save("jobs/train.py")
+        await session.status("idle: train.py: succeeded")
+        everywhere = [*session.list_diagnostics("jobs/train.py"), *session.list_diagnostics("jobs/model.py")]
         assert "BP101" in {code for code, _ in everywhere}
-        (where,) = [name for name in ("jobs/train.py", "jobs/model.py") if one.shown(name)]
-        found = one.diagnostic(where, "BP101")
+        (where,) = [name for name in ("jobs/train.py", "jobs/model.py") if session.list_diagnostics(name)]
+        found = session.diagnostic(where, "BP101")
         assert found.code_description is not None
         assert found.code_description.href == f"{stack.url}/rules/BP101"
         files = {"jobs/model.py": MODEL.encode(), "jobs/train.py": TRAIN.encode()}
@@ -45,12 +45,12 @@ async def test_an_editor_shows_what_the_service_found_now_and_another_day(stack:
         (run,) = stack.items("/v1/runs", snippet_sha256=digest)
         page = f"{stack.url}/runs/{run['id']}"
         assert stack.client.get(page).status_code == 200
-        assert any(title.endswith("open run") for _line, title, *_rest in await one.lenses("jobs/train.py"))
-        await one.command("backprobe.openRun", page)
-        assert one.client.shown_documents[-1].uri == page
-        await one.command("backprobe.openRun", "https://elsewhere.example/")
-        assert one.client.shown_documents[-1].uri == page
-        shown = one.shown(where)
+        assert any(title.endswith("open run") for _line, title, *_rest in await session.lenses("jobs/train.py"))
+        await session.command("backprobe.openRun", page)
+        assert session.client.shown_documents[-1].uri == page
+        await session.command("backprobe.openRun", "https://elsewhere.example/")
+        assert session.client.shown_documents[-1].uri == page
+        shown = session.list_diagnostics(where)
 
     assert stack.items("/v1/runs", snippet_sha256=hashlib.sha256(b"another").hexdigest()) == []
     assert stack.client.get("/v1/runs", params={"snippet_sha256": "xyz"}).status_code in (400, 422)
@@ -59,20 +59,20 @@ async def test_an_editor_shows_what_the_service_found_now_and_another_day(stack:
     async with editor(folder, tmp_path / "other home", settings(stack.url, trusted=False)) as again:
         again.open("jobs/train.py")
         await again.status("idle: train.py, as it was last run")
-        assert again.shown(where) == shown
+        assert again.list_diagnostics(where) == shown
     assert len(stack.items("/v1/runs")) == count
 
 
 async def test_a_newer_save_cancels_the_run_of_the_older(stack: Served, tmp_path: Path):
     folder = tmp_path / "w"
     (folder / "jobs").mkdir(parents=True)
-    async with editor(folder, tmp_path / "home", settings(stack.url)) as one:
-        one.open("jobs/train.py", ENDLESS)
-        one.save("jobs/train.py")
+    async with editor(folder, tmp_path / "home", settings(stack.url)) as session:
+        session.open("jobs/train.py", ENDLESS)
+        session.save("jobs/train.py")
         digest = snippet_digest("jobs/train.py", {"jobs/train.py": ENDLESS.encode()}).hex()
         find = lambda: stack.items("/v1/runs", snippet_sha256=digest)  # noqa: E731
-        (older,) = await one.until(find, "it was submitted")
-        one.save("jobs/train.py", "x = 1\n")
-        await one.status("idle: train.py: succeeded")
-        assert stack.ended(older["id"])["status"] == "canceled"
-        assert one.messages == []
+        (older,) = await session.wait_until(find, "it was submitted")
+        session.save("jobs/train.py", "x = 1\n")
+        await session.status("idle: train.py: succeeded")
+        assert stack.wait_for_end(older["id"])["status"] == "canceled"
+        assert session.messages == []

@@ -51,11 +51,11 @@ def test_a_job_hears_of_its_nan_and_stops_and_its_run_tells_it(
     assert health is not None
     assert stop.is_set(), (health, told)
     assert (health.state, health.dropped) == ("closed", 0), health
-    run = stack.ended(health.run)
+    run = stack.wait_for_end(health.run)
     assert (run["status"], run["labels"]) == ("succeeded", {"job": "nan"})
-    here = {one.fingerprint for one in watching.findings}
+    here = {finding.fingerprint for finding in watching.findings}
     path = f"/v1/runs/{health.run}/findings"
-    stack.until(lambda: {one["fingerprint"] for one in stack.items(path)} == here, f"the end is judged: {here}")
+    stack.wait_until(lambda: {row["fingerprint"] for row in stack.items(path)} == here, f"the end is judged: {here}")
     assert "loss.backward()" in [line["text"].strip() for line in stack.get(f"/v1/runs/{health.run}/source")["lines"]]
-    assert [one["kind"] for one in stack.items(f"/v1/runs/{health.run}/events")].count("judged") >= 1
+    assert [row["kind"] for row in stack.items(f"/v1/runs/{health.run}/events")].count("judged") >= 1
     assert stack.record(health.run).end == watching.record.end

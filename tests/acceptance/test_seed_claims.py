@@ -36,7 +36,7 @@ CHOSEN = list({claim_kind(claim): claim for claim in reversed(CLAIMS) if claim.i
 
 
 @pytest.fixture(scope="module")
-def stored(stack: Served) -> Mapping[Program, tuple[dict[str, Any], Record]]:
+def stored_seeds(stack: Served) -> Mapping[Program, tuple[dict[str, Any], Record]]:
     """Each program submitted once: its run as the API gives it, and its stored record."""
     programs = sorted({(claim.snippet, let_pass(claim)) for claim in CHOSEN}, key=str)
     answers = {}
@@ -47,8 +47,10 @@ def stored(stack: Served) -> Mapping[Program, tuple[dict[str, Any], Record]]:
 
 
 @pytest.mark.parametrize("claim", CHOSEN, ids=lambda claim: f"{claim.id}: {claim.kind} {claim.attribute}".rstrip())
-def test_a_claim_is_in_the_stored_record(stored: Mapping[Program, tuple[dict[str, Any], Record]], claim: Claim) -> None:
-    run, record = stored[claim.snippet, let_pass(claim)]
+def test_a_claim_is_in_the_stored_record(
+    stored_seeds: Mapping[Program, tuple[dict[str, Any], Record]], claim: Claim
+) -> None:
+    run, record = stored_seeds[claim.snippet, let_pass(claim)]
     assert run["status"] in ("succeeded", "failed"), run
     assert record.end is not None
     assert record.end.own_errors == 0, record.end.own_error
@@ -56,9 +58,9 @@ def test_a_claim_is_in_the_stored_record(stored: Mapping[Program, tuple[dict[str
 
 
 def test_the_api_shows_each_tensors_last_state_as_it_is_stored(
-    stack: Served, stored: Mapping[Program, tuple[dict[str, Any], Record]]
+    stack: Served, stored_seeds: Mapping[Program, tuple[dict[str, Any], Record]]
 ) -> None:
-    for run, record in stored.values():
+    for run, record in stored_seeds.values():
         last = {snapshot.tensor: snapshot for snapshot in record.snapshots}
         shown = stack.items(f"/v1/runs/{run['id']}/tensors")
         assert bool(shown) == bool(record.bindings), run["entry"]

@@ -4,7 +4,7 @@
 
 Each stack: three workers, one of them with a clock 90 s wrong, and a reaper. `--small` uses the servers that run
 already, named by BACKPROBE_TEST_POSTGRES, _REDIS and _RABBITMQ, and restarts none of them; without it each stack has
-servers of its own on a small file system of its own, which is filled for a while (that takes root).
+separate servers on a small file system, which is filled for a while (that takes root).
 """
 
 import argparse
@@ -63,7 +63,7 @@ def main() -> int:
         results.append(_under_chaos(name, arguments))
         print(_row(results[-1]), flush=True)
     print("\n".join(["", *_table(results)]))
-    return int(any(one.verdict.wrong for one in results))
+    return int(any(result.verdict.wrong for result in results))
 
 
 def _arguments() -> argparse.Namespace:
@@ -80,7 +80,7 @@ def _arguments() -> argparse.Namespace:
 def _place(arguments: argparse.Namespace) -> Iterator[tuple[Path, Path | None]]:
     """A folder for the stack, and the small file system in it that may be filled; None: there is none."""
     folder = Path(tempfile.mkdtemp(prefix="backprobe-chaos-"))
-    folder.chmod(0o755)  # PostgreSQL runs as a user of its own
+    folder.chmod(0o755)  # PostgreSQL runs as another user
     disk = None
     if "CHAOS_APART" in os.environ:
         disk = folder / "disk"
@@ -108,7 +108,7 @@ def _urls(name: str, servers: dict[str, Server]) -> tuple[str | None, str | None
     if not servers:
         broker = "BACKPROBE_TEST_REDIS" if name == "redis" else "BACKPROBE_TEST_RABBITMQ"
         return os.environ["BACKPROBE_TEST_POSTGRES"], os.environ[broker]
-    return tuple(one.url for one in servers.values())  # type: ignore[return-value]  # two servers, in this order
+    return tuple(server.url for server in servers.values())  # type: ignore[return-value]  # two servers, in this order
 
 
 def _under_chaos(name: str, arguments: argparse.Namespace) -> Result:
@@ -167,18 +167,18 @@ def _storm(stack: Besieged, faults: Faults, programs: list[Program], pause: floa
     cancel: list[int] = []
     left, moved_at = -1, time.monotonic()
     while True:
-        if waiting and stack.left() < 3 * BATCH:
+        if waiting and stack.count_left() < 3 * BATCH:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
             stack.submit_all(batch)
-            cancel += [one.number for one in batch if one.may_cancel]
+            cancel += [row.number for row in batch if row.may_cancel]
             _wake(stack, wakes)
         if cancel and random.random() < 0.3:
             stack.cancel(cancel.pop(random.randrange(len(cancel))))
         if time.monotonic() >= next_fault:
-            faults.one()
+            faults.begin_one()
             next_fault = time.monotonic() + random.uniform(0.2, 2.0) * pause
         faults.turn()
-        now = stack.left()
+        now = stack.count_left()
         if not waiting and not now:
             return wakes
         if now != left:
@@ -201,15 +201,15 @@ def _wake(stack: Besieged, wakes: dict[str, int]) -> None:
 def _calm(stack: Besieged, faults: Faults) -> None:
     """Everything is mended; what is left must end, and the audit of it all."""
     deadline = time.monotonic() + STUCK_SECONDS
-    while (stack.left() or not stack.judged()) and time.monotonic() < deadline:
+    while (stack.count_left() or not stack.is_judged()) and time.monotonic() < deadline:
         faults.turn()
         time.sleep(0.2)
 
 
-def _row(one: Result) -> str:
-    verdict = "nothing lost, nothing doubled" if not one.verdict.wrong else f"{len(one.verdict.wrong)} WRONG"
-    statuses = ", ".join(f"{n} {status}" for status, n in sorted(one.verdict.statuses.items()))
-    return f"{one.name}: {one.runs} runs in {one.seconds:.0f} s ({statuses}): {verdict}"
+def _row(result: Result) -> str:
+    verdict = "nothing lost, nothing doubled" if not result.verdict.wrong else f"{len(result.verdict.wrong)} WRONG"
+    statuses = ", ".join(f"{n} {status}" for status, n in sorted(result.verdict.statuses.items()))
+    return f"{result.name}: {result.runs} runs in {result.seconds:.0f} s ({statuses}): {verdict}"
 
 
 def _table(results: list[Result]) -> list[str]:
@@ -226,19 +226,19 @@ def _table(results: list[Result]) -> list[str]:
         "wrong",
     ]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    for one in results:
-        told = one.measured
+    for result in results:
+        told = result.measured
         cells = [
-            one.name,
-            one.runs,
-            f"{one.seconds:.0f}",
-            ", ".join(f"{n} {status}" for status, n in sorted(one.verdict.statuses.items())),
-            f"{one.verdict.attempts} ({one.verdict.most_attempts})",
-            ", ".join(f"{n} {what}" for what, n in sorted(one.faults.counts.items())),
-            ", ".join(f"{n} {what}" for what, n in one.wakes.items()),
+            result.name,
+            result.runs,
+            f"{result.seconds:.0f}",
+            ", ".join(f"{n} {status}" for status, n in sorted(result.verdict.statuses.items())),
+            f"{result.verdict.attempts} ({result.verdict.most_attempts})",
+            ", ".join(f"{n} {what}" for what, n in sorted(result.faults.counts.items())),
+            ", ".join(f"{n} {what}" for what, n in result.wakes.items()),
             f"{max(told.again_seconds):.1f} of {told.lease_seconds + 2.0:.0f}" if told.again_seconds else "-",
             f"{min(told.before_lease_seconds):.1f}" if told.before_lease_seconds else "-",
-            len(one.verdict.wrong),
+            len(result.verdict.wrong),
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return [*lines, "", f"Load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."]

@@ -40,17 +40,17 @@ class Faults:
     _active: set[str] = field(default_factory=set)
 
     def turn(self) -> None:
-        """Mend what has lasted long enough, and keep the processes and servers at work that should be."""
+        """End faults that have lasted long enough, and keep the processes and servers at work that should be."""
         now = time.monotonic()
         due = [what for at, what in self._later if at <= now]
         self._later = [(at, what) for at, what in self._later if at > now]
-        for mend in due:
-            mend()
+        for fix in due:
+            fix()
         stack = self.stack
-        for one in list(stack.workers):
-            if one.poll() is not None:
+        for worker in list(stack.workers):
+            if worker.poll() is not None:
                 self.counts["workers that ended by themselves"] += 1
-                stack.workers.remove(one)
+                stack.workers.remove(worker)
                 stack.start_worker()
         if stack.reaper is not None and stack.reaper.poll() is not None:
             self.counts["reapers that ended by themselves"] += 1
@@ -61,23 +61,23 @@ class Faults:
                     server.start(wait=False)
 
     def end(self) -> None:
-        """Mend everything now."""
-        for _, mend in self._later:
-            mend()
+        """End all faults now."""
+        for _, fix in self._later:
+            fix()
         self._later = []
 
-    def one(self) -> None:
+    def begin_one(self) -> None:
         """One fault, chosen by chance among those that this stack can have now."""
         known: list[Callable[[], None]] = [self.kill_worker] * 2 + [self.kill_child] * 3 + [self.kill_reaper]
         known += [self.kill_zygote, self.cut_broker, self.cut_database, self.fill_disk, self.restart_server]
         random.choice(known)()
 
-    def _for(self, name: str, seconds: float, mend: Callable[[], None]) -> None:
+    def _end_after(self, name: str, seconds: float, fix: Callable[[], None]) -> None:
         self._active.add(name)
 
         def end() -> None:
             self._active.discard(name)
-            mend()
+            fix()
 
         self._later.append((time.monotonic() + seconds, end))
 
@@ -85,8 +85,8 @@ class Faults:
         return random.uniform(min(1.0, self.most_seconds), self.most_seconds)
 
     def kill_worker(self) -> None:
-        one = random.choice(self.stack.workers)
-        self.stack.kill(one)
+        worker = random.choice(self.stack.workers)
+        self.stack.kill(worker)
         self.counts["workers killed"] += 1
         self.stack.start_worker(wrong=self.counts["workers killed"] % 3 == 0)
 
@@ -96,25 +96,25 @@ class Faults:
         self.stack.kill(self.stack.reaper)
         self.stack.reaper = None
         self.counts["reapers killed"] += 1
-        self._for("reaper", random.uniform(0.0, min(3.0, self.most_seconds)), self.stack.start_reaper)
+        self._end_after("reaper", random.uniform(0.0, min(3.0, self.most_seconds)), self.stack.start_reaper)
 
     def kill_zygote(self) -> None:
-        for one in random.choice(self.stack.workers).children():
+        for child in random.choice(self.stack.workers).children():
             with contextlib.suppress(psutil.NoSuchProcess):
-                if one.children():
-                    one.kill()
+                if child.children():
+                    child.kill()
                     self.counts["warm processes killed"] += 1
 
     def kill_child(self) -> None:
         """Kill a program that says by an open file which one it is."""
         for worker in self.stack.workers:
-            for one in descendants(worker):
-                number = program_of(one)
+            for descendant in descendants(worker):
+                number = program_of(descendant)
                 if number is None:
                     continue
                 self.killed_children.add(number)
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    one.kill()
+                    descendant.kill()
                     self.counts["children killed"] += 1
                 return
 
@@ -125,13 +125,13 @@ class Faults:
         self.counts["broker cut off"] += 1
         if to is not None:
             to.cut(silent=random.random() < 0.5)
-            self._for("broker", self._seconds(), to.mend)
+            self._end_after("broker", self._seconds(), to.fix)
             return
         messages = self.stack.settings.home / "broker" / "messages"
         away = messages.with_name("away")
         if messages.exists():
             messages.rename(away)
-            self._for("broker", self._seconds(), lambda: _put_back(away, messages))
+            self._end_after("broker", self._seconds(), lambda: _put_back(away, messages))
 
     def cut_database(self) -> None:
         if self._active & {"database", "disk"}:
@@ -140,7 +140,7 @@ class Faults:
         self.counts["database cut off"] += 1
         if to is not None:
             to.cut(silent=random.random() < 0.5)
-            self._for("database", self._seconds(), to.mend)
+            self._end_after("database", self._seconds(), to.fix)
             return
         held = sqlite3.connect(self.stack.database.url.database or "", timeout=30, check_same_thread=False)
         held.isolation_level = None
@@ -150,7 +150,7 @@ class Faults:
             held.execute("ROLLBACK")
             held.close()
 
-        self._for("database", self._seconds(), let_go)
+        self._end_after("database", self._seconds(), let_go)
 
     def restart_server(self) -> None:
         if not self.stack.servers or self._active:
@@ -159,7 +159,7 @@ class Faults:
         server = self.stack.servers[name]
         server.kill()
         self.counts[f"{name} killed"] += 1
-        self._for(name, random.uniform(0.0, self.most_seconds / 3), lambda: server.start(wait=False))
+        self._end_after(name, random.uniform(0.0, self.most_seconds / 3), lambda: server.start(wait=False))
 
     def fill_disk(self) -> None:
         if self.disk is None or self._active:
@@ -175,13 +175,13 @@ class Faults:
             filling.join()
             balloon.unlink(missing_ok=True)
 
-        self._for("disk", random.uniform(1.0, max(1.0, self.most_seconds / 3)), empty)
+        self._end_after("disk", random.uniform(1.0, max(1.0, self.most_seconds / 3)), empty)
 
 
-def program_of(one: psutil.Process) -> int | None:
+def program_of(process: psutil.Process) -> int | None:
     """Which program this process executes; None: it has not said so."""
     try:
-        names = [os.readlink(link) for link in Path(f"/proc/{one.pid}/fd").iterdir()]
+        names = [os.readlink(link) for link in Path(f"/proc/{process.pid}/fd").iterdir()]
     except OSError:
         return None
     return next((int(name.rpartition("-")[2]) for name in names if "/mark-" in name and name[-1].isdigit()), None)
@@ -189,8 +189,8 @@ def program_of(one: psutil.Process) -> int | None:
 
 def _put_back(away: Path, messages: Path) -> None:
     if messages.exists():  # a process that started meanwhile made a new one
-        for one in away.iterdir():
-            one.rename(messages / one.name)
+        for path in away.iterdir():
+            path.rename(messages / path.name)
         away.rmdir()
     else:
         away.rename(messages)

@@ -9,10 +9,10 @@ WAIT_SECONDS = 0.05
 
 
 class Forwarder:
-    """Carries each connection to `127.0.0.1:port` of its own on to a server until it is cut.
+    """Carries each connection to `127.0.0.1:port` on to a server until it is cut; the forwarder chooses the port.
 
     `cut(silent=False)`: connections are closed and new ones refused at once, as by a server that has gone.
-    `cut(silent=True)`: nothing moves, nothing is told, as behind a firewall; what was sent arrives when it is mended.
+    `cut(silent=True)`: nothing moves, no error is seen, as behind a firewall; what was sent arrives after `fix`.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -34,7 +34,7 @@ class Forwarder:
         self._refusing = True
         self._drop_all()
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._refusing = False
         self._moving.set()
 
@@ -46,9 +46,9 @@ class Forwarder:
 
     def _drop_all(self) -> None:
         with self._lock:
-            for one in self._pairs:
+            for pair in self._pairs:
                 with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+                    pair.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while not self._closed:
@@ -77,9 +77,9 @@ class Forwarder:
                 threading.Event().wait(WAIT_SECONDS)
                 continue
             with selectors.DefaultSelector() as selector:
-                for one in known:
+                for connection in known:
                     with contextlib.suppress(ValueError, KeyError):
-                        selector.register(one, selectors.EVENT_READ)
+                        selector.register(connection, selectors.EVENT_READ)
                 for key, _ in selector.select(WAIT_SECONDS):
                     if self._moving.is_set():
                         self._pass_on(key.fileobj)
@@ -95,7 +95,7 @@ class Forwarder:
             piece = b""
         if not piece:
             with self._lock:
-                for one in (source, target):
-                    self._pairs.pop(one, None)
+                for connection in (source, target):
+                    self._pairs.pop(connection, None)
             source.close()
             target.close()

@@ -42,7 +42,7 @@ def measure(stack: Besieged, *, small: bool) -> Measured:
     for n in range(1 if small else 3):
         stack.wait(lambda: _idle_slots(stack) >= 4, "two workers that offer their slots")
         _killed(stack, measured, FIRST + n)
-    for n in range(0 if small else 2):  # a test of its own cuts one off, in tests/workers/test_lease.py
+    for n in range(0 if small else 2):  # tests/workers/test_lease.py has a test that cuts one off
         stack.wait(lambda: _idle_slots(stack) >= 2, "a worker that offers its slots")
         _cut_off(stack, measured, FIRST + 100 + n, silent=bool(n % 2))
     return measured
@@ -50,7 +50,7 @@ def measure(stack: Besieged, *, small: bool) -> Measured:
 
 def _idle_slots(stack: Besieged) -> int:
     """Of workers that live: the rows of those that were killed stay for a minute."""
-    alive = {str(one.pid) for one in stack.workers}
+    alive = {str(worker.pid) for worker in stack.workers}
     with stack.database.read() as reading:
         nodes = [node for node in workers.live(reading) if node.id.split(":")[1] in alive and node.devices]
     return sum(node.slots - node.busy for node in nodes)
@@ -62,19 +62,19 @@ def _started(
     """A program at work until the last of these is called: its process, and the worker above it."""
     flag = stack.folder / f"flag-{number}"
     source = HOLDS.format(n=number, flag=str(flag))
-    one = Program(number, "held", source, "succeeded", f"[{2.0 * number}, 2.0]\n")
-    measured.programs.append(one)
-    stack.submit_all([one])
+    program = Program(number, "held", source, "succeeded", f"[{2.0 * number}, 2.0]\n")
+    measured.programs.append(program)
+    stack.submit_all([program])
     stack.wake()
-    child, worker = stack.wait(lambda: _found(stack, number), f"program {number} at work")
+    child, worker = stack.wait(lambda: _find_process(stack, number), f"program {number} at work")
     return child, worker, flag.touch
 
 
-def _found(stack: Besieged, number: int) -> tuple[psutil.Process, psutil.Popen] | None:
+def _find_process(stack: Besieged, number: int) -> tuple[psutil.Process, psutil.Popen] | None:
     for worker in stack.workers:
-        for one in descendants(worker):
-            if program_of(one) == number:
-                return one, worker
+        for descendant in descendants(worker):
+            if program_of(descendant) == number:
+                return descendant, worker
     return None
 
 
@@ -83,7 +83,7 @@ def _attempts(stack: Besieged, number: int) -> int:
     return int(stack.all(query.where(run.c.public_id == stack.ids[number]))[0][0])
 
 
-def _ended(stack: Besieged, number: int) -> bool:
+def _has_ended(stack: Besieged, number: int) -> bool:
     return bool(stack.all(sa.select(run.c.finished_at).where(run.c.public_id == stack.ids[number]))[0][0])
 
 
@@ -96,20 +96,20 @@ def _killed(stack: Besieged, measured: Measured, number: int) -> None:
     measured.again_seconds.append(time.monotonic() - began)
     let_go()
     stack.start_worker()
-    stack.wait(lambda: _ended(stack, number), "its end")
+    stack.wait(lambda: _has_ended(stack, number), "its end")
 
 
 def _cut_off(stack: Besieged, measured: Measured, number: int, *, silent: bool) -> None:
     child, _, let_go = _started(stack, measured, number)
-    mend = _cut(stack, silent=silent)
+    fix = _cut(stack, silent=silent)
     stack.wait(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the end of the child")
     measured.before_lease_seconds.append(_lease_left(stack, number))
     stack.wait(lambda: _lease_left(stack, number) < -1.0, "the end of the lease")
     let_go()
-    if _ended(stack, number) or _attempts(stack, number) != 1:
+    if _has_ended(stack, number) or _attempts(stack, number) != 1:
         measured.wrong.append(f"program {number}: something was written while nobody could write")
-    mend()
-    stack.wait(lambda: _ended(stack, number), "its end by another attempt")
+    fix()
+    stack.wait(lambda: _has_ended(stack, number), "its end by another attempt")
     if _attempts(stack, number) < 2:
         measured.wrong.append(f"program {number}: a worker that was cut off longer than its lease ended its run")
 
@@ -117,7 +117,7 @@ def _cut_off(stack: Besieged, measured: Measured, number: int, *, silent: bool) 
 def _cut(stack: Besieged, *, silent: bool) -> Callable[[], None]:
     if stack.to_database is not None:
         stack.to_database.cut(silent=silent)
-        return stack.to_database.mend
+        return stack.to_database.fix
     held = sqlite3.connect(stack.database.url.database or "", timeout=30)
     held.isolation_level = None
     held.execute("BEGIN IMMEDIATE")  # nobody else can write: no heartbeat, no claim

@@ -57,14 +57,14 @@ class Traffic:
         producers = {n: self.spawn("produce", f"{n}.0", each) for n in range(SIDES)}
         consumers = [self.spawn("consume", "0", 0) for _ in range(SIDES)]
         kill_at = self.messages // KILLS
-        while any(one.poll() is None for one in producers.values()):
+        while any(producer.poll() is None for producer in producers.values()):
             if sum(_lines(log) for role, log in self._logs if role == "produce") >= kill_at:
                 kill_at += self.messages // KILLS
                 self._kill_one(producers, consumers, each)
             time.sleep(0.02)
         (self.folder / "stop").touch()
-        for one in consumers:
-            one.wait(600)
+        for consumer in consumers:
+            consumer.wait(600)
         self.seconds = time.monotonic() - began
         for role, log in self._logs:
             self._read(role, log)
@@ -77,7 +77,7 @@ class Traffic:
             self.kills["consumers"] += 1
             consumers[n] = self.spawn("consume", "0", 0)
             return
-        n = random.choice([n for n, one in producers.items() if one.poll() is None] or [0])
+        n = random.choice([n for n, process in producers.items() if process.poll() is None] or [0])
         if producers[n].poll() is None:
             producers[n].send_signal(signal.SIGKILL)
             producers[n].wait()
@@ -96,7 +96,7 @@ class Traffic:
         self.errors += [line for line in whole if line.startswith("error")]
 
     @property
-    def lost(self) -> int:
+    def lost_count(self) -> int:
         """Published, told, and never taken."""
         return len(self.sent - set(self.taken))
 
@@ -126,11 +126,11 @@ def main() -> int:
         left = sum(1 for _ in (traffic.folder / "messages").iterdir())
     print(
         f"embedded broker: {len(traffic.sent)} messages sent in {traffic.seconds:.0f} s, {len(traffic.taken)} taken, "
-        f"{traffic.lost} lost, {traffic.doubled} doubled ({traffic.kills['consumers']} consumers killed), "
+        f"{traffic.lost_count} lost, {traffic.doubled} doubled ({traffic.kills['consumers']} consumers killed), "
         f"{len(traffic.errors)} torn; {traffic.kills['producers']} producers killed; "
         f"{left} files left; load {os.getloadavg()[0]:.1f}"
     )
-    return int(traffic.lost > 0 or traffic.doubled > traffic.kills["consumers"] or bool(traffic.errors))
+    return int(traffic.lost_count > 0 or traffic.doubled > traffic.kills["consumers"] or bool(traffic.errors))
 
 
 if __name__ == "__main__":

@@ -114,8 +114,8 @@ class Postgres(Server):
         import psycopg
 
         try:
-            with psycopg.connect(self.url, connect_timeout=2) as one:
-                one.execute("select 1")
+            with psycopg.connect(self.url, connect_timeout=2) as connection:
+                connection.execute("select 1")
         except psycopg.Error:
             return False
         return True
@@ -152,7 +152,7 @@ class Redis(Server):
 
 
 class RabbitMQ(Server):
-    """A node of its own."""
+    """A separate node."""
 
     def command(self) -> list[str]:
         return [binary("rabbitmq-server", "/usr/lib/rabbitmq/bin")]

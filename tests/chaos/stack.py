@@ -28,7 +28,7 @@ AWAY_SECONDS = 120.0
 T = TypeVar("T")
 
 
-def behind(url: str) -> tuple[str, Forwarder]:
+def with_forwarder(url: str) -> tuple[str, Forwarder]:
     """The same URL through a forwarder."""
     parts = urlsplit(url)
     forwarder = Forwarder(parts.hostname or "127.0.0.1", parts.port or 0)
@@ -71,10 +71,10 @@ class Besieged(Stack):
         direct, through = dict(common), dict(common)
         if self.database_url is not None:
             direct["BACKPROBE_DATABASE_URL"] = self.database_url
-            through["BACKPROBE_DATABASE_URL"], self.to_database = behind(self.database_url)
+            through["BACKPROBE_DATABASE_URL"], self.to_database = with_forwarder(self.database_url)
         if self.broker_url is not None:
             direct["BACKPROBE_BROKER_URL"] = self.broker_url
-            through["BACKPROBE_BROKER_URL"], self.to_broker = behind(self.broker_url)
+            through["BACKPROBE_BROKER_URL"], self.to_broker = with_forwarder(self.broker_url)
         self.environment, self.direct = through, direct
         super().__post_init__()
         self.ids: dict[int, str] = {}
@@ -85,9 +85,9 @@ class Besieged(Stack):
 
     def start_worker(self, *, wrong: bool = False) -> psutil.Popen:
         environment = self.wrong_clock if wrong else {}
-        one = self.start("worker", "--concurrency", "2", **environment)
-        self.workers.append(one)
-        return one
+        worker = self.start("worker", "--concurrency", "2", **environment)
+        self.workers.append(worker)
+        return worker
 
     def start_reaper(self) -> None:
         self.reaper = self.start("reaper")
@@ -97,37 +97,37 @@ class Besieged(Stack):
 
         One whose commit is in doubt is looked for before it is made again.
         """
-        numbers = [str(one.number) for one in programs]
+        numbers = [str(program.number) for program in programs]
 
-        def known() -> dict[int, str]:
+        def enqueue_all() -> dict[int, str]:
             with self.database.read() as reading:
                 rows = reading.execute(sa.select(run.c.custom_id, run.c.public_id).where(run.c.custom_id.in_(numbers)))
                 return {int(row.custom_id): row.public_id for row in rows}
 
         def submitted() -> dict[int, str]:
-            if found := known():
+            if found := enqueue_all():
                 return found
             with self.database.begin() as transaction:
-                queued = [lifecycle.enqueue(transaction, _submission(one)) for one in programs]
-                items = [NewItem(custom_id=name, run_id=one.number) for name, one in zip(numbers, queued, strict=True)]
+                queued = [lifecycle.enqueue(transaction, _submission(program)) for program in programs]
+                items = [NewItem(custom_id=name, run_id=row.number) for name, row in zip(numbers, queued, strict=True)]
                 _grow(transaction, items)
-                return {one.number: run.id for one, run in zip(programs, queued, strict=True)}
+                return {row.number: run.id for row, run in zip(programs, queued, strict=True)}
 
         self.ids |= self.patiently(submitted)
 
     def close_audit(self) -> None:
         """Nothing more is submitted: the audit waits for what is."""
 
-        def closed() -> str | None:
+        def close_open_audit() -> str | None:
             with self.database.begin() as transaction:
                 found = _audit(transaction)
                 if found is not None and found.status == "open":
                     audit_uploads.close(transaction, found.number, found.items)
                 return None if found is None else found.id
 
-        self.audit = self.patiently(closed)
+        self.audit = self.patiently(close_open_audit)
 
-    def judged(self) -> bool:
+    def is_judged(self) -> bool:
         """The audit has its verdict."""
         waiting = sa.select(sa.func.count()).where(audit.c.status != "judged")
         return not self.all(waiting)[0][0]
@@ -141,11 +141,11 @@ class Besieged(Stack):
         return True
 
     def cancel(self, number: int) -> None:
-        def asked() -> None:
+        def ask_cancel() -> None:
             with self.database.begin() as transaction:
                 lifecycle.request_cancel(transaction, self.ids[number])
 
-        self.patiently(asked)
+        self.patiently(ask_cancel)
 
     def all(self, query: Any) -> Any:
         """Rows of a query."""
@@ -156,7 +156,7 @@ class Besieged(Stack):
 
         return self.patiently(rows)
 
-    def left(self) -> int:
+    def count_left(self) -> int:
         """Runs that have not ended."""
         waiting = sa.select(sa.func.count()).where(run.c.status.in_(("queued", "running")))
         return int(self.all(waiting)[0][0])
@@ -173,11 +173,11 @@ class Besieged(Stack):
             self.meanwhile()
             time.sleep(0.2)
 
-    def kill(self, one: psutil.Popen) -> None:
-        one.kill()
-        one.wait()
-        if one in self.workers:
-            self.workers.remove(one)
+    def kill(self, process: psutil.Popen) -> None:
+        process.kill()
+        process.wait()
+        if process in self.workers:
+            self.workers.remove(process)
 
     def close(self) -> None:
         self.processes.kill()
@@ -207,12 +207,12 @@ def _grow(transaction: Transaction, items: list[NewItem]) -> None:
     audit_uploads.grow(transaction, found.number, found.items, items)
 
 
-def _submission(one: Program) -> lifecycle.Submission:
+def _submission(program: Program) -> lifecycle.Submission:
     return lifecycle.Submission(
-        files={"main.py": one.source},
+        files={"main.py": program.source},
         entry="main.py",
-        limits=Limits(**(one.limits or {})),
-        max_attempts=one.most_attempts,
+        limits=Limits(**(program.limits or {})),
+        max_attempts=program.most_attempts,
         priority=random.randrange(10),
-        custom_id=str(one.number),
+        custom_id=str(program.number),
     )

@@ -1,6 +1,6 @@
 """The small storm: two hundred runs on each stack while workers, children and the reaper are killed and cut off.
 
-`make chaos` has the whole one, with servers of its own that are restarted, cut off and out of disk.
+`make chaos` has the whole one, with separate servers that are restarted, cut off and out of disk.
 """
 
 import subprocess

@@ -50,36 +50,38 @@ def judge(stack: Besieged, programs: Iterable[Program], killed_children: set[int
         attempts = defaultdict(list)
         for row in reading.execute(sa.select(run_attempt).order_by(run_attempt.c.run_id, run_attempt.c.attempt)):
             attempts[row.run_id].append(row)
-        for one in programs:
-            row = lifecycle.get(reading, stack.ids[one.number])
+        for program in programs:
+            row = lifecycle.get(reading, stack.ids[program.number])
             wrong = [] if row is not None else ["it is gone"]
             if row is not None:
                 verdict.statuses[row.status] += 1
                 verdict.attempts += row.attempt
                 verdict.most_attempts = max(verdict.most_attempts, row.attempt)
-                wrong += _of_end(one, row, one.number in killed_children)
-                wrong += _of_record(reading, one, row)
+                wrong += _of_end(program, row, program.number in killed_children)
+                wrong += _of_record(reading, program, row)
                 wrong += _of_books(row, ends[row.run_id], attempts[row.run_id])
-            verdict.wrong += [f"{one.kind} {one.number} ({stack.ids[one.number]}): {what}" for what in wrong]
+            verdict.wrong += [
+                f"{program.kind} {program.number} ({stack.ids[program.number]}): {what}" for what in wrong
+            ]
         verdict.wrong += _of_dead_attempts(reading)
         verdict.wrong += [f"audit: {what}" for what in _of_audit(reading, stack)]
     return verdict
 
 
-def _of_end(one: Program, row: lifecycle.RunRow, was_killed: bool) -> list[str]:
+def _of_end(program: Program, row: lifecycle.RunRow, was_killed: bool) -> list[str]:
     at_none = row.status == "failed" and row.outcome.signal == 9
     used_up = row.status == "lost" and row.attempt == row.max_attempts
     by_us = was_killed and (at_none or used_up)
-    canceled = one.may_cancel and row.status == "canceled" and row.cancel_requested_at is not None
-    if row.status != one.status and not by_us and not canceled:
+    canceled = program.may_cancel and row.status == "canceled" and row.cancel_requested_at is not None
+    if row.status != program.status and not by_us and not canceled:
         error = row.error
-        return [f"{row.status}, not {one.status}: {error and (error.code, error.type, error.message[:80])}"]
+        return [f"{row.status}, not {program.status}: {error and (error.code, error.type, error.message[:80])}"]
     if row.status == "lost" and (row.error is None or row.error.whose != "ours" or not row.error.message):
         return ["lost without a reason"]
     return []
 
 
-def _of_record(reading: Any, one: Program, row: lifecycle.RunRow) -> list[str]:
+def _of_record(reading: Any, program: Program, row: lifecycle.RunRow) -> list[str]:
     """The record of a run that succeeded holds what its program did, row for row."""
     if row.status != "succeeded":
         return []
@@ -94,9 +96,9 @@ def _of_record(reading: Any, one: Program, row: lifecycle.RunRow) -> list[str]:
         wrong.append(f"{len(record.tensors)} tensors, {row.record.state}")
     if not SNAPSHOTS_LEAST <= len(record.snapshots) == row.record.snapshots:
         wrong.append(f"{len(record.snapshots)} snapshots, told {row.record.snapshots}")
-    if _grad(one.number) not in grads:
+    if _grad(program.number) not in grads:
         wrong.append("the leaf's gradient is not the known one")
-    if stdout != one.printed:
+    if stdout != program.printed:
         wrong.append(f"printed {stdout!r}")
     return wrong
 
@@ -109,11 +111,11 @@ def _of_books(row: lifecycle.RunRow, ends: int, attempts: list[Any]) -> list[str
     wrong = []
     if ends != 1:
         wrong.append(f"it ended {ends} times")
-    if [one.attempt for one in attempts] != list(range(1, row.attempt + 1)):
-        wrong.append(f"attempts {[one.attempt for one in attempts]} of {row.attempt}")
-    if any(one.ended_at is None for one in attempts):
+    if [attempt.attempt for attempt in attempts] != list(range(1, row.attempt + 1)):
+        wrong.append(f"attempts {[attempt.attempt for attempt in attempts]} of {row.attempt}")
+    if any(attempt.ended_at is None for attempt in attempts):
         wrong.append("an attempt never ended")
-    finished = sum(one.outcome == "finished" for one in attempts)
+    finished = sum(attempt.outcome == "finished" for attempt in attempts)
     if finished != (row.record.attempt is not None or row.outcome.wall_seconds is not None):
         wrong.append(f"{finished} attempts finished it")
     return wrong

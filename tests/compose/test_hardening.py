@@ -10,8 +10,8 @@ from workers.settings import DRAIN_SECONDS
 PASSWORDS = {
     "POSTGRES_PASSWORD": "pg-pass",
     "REDIS_PASSWORD": "redis-pass",
-    "BACKPROBE_API_KEY": "the-key",
-    "BACKPROBE_SECRET": "s" * 32,
+    "BACKPROBE_API_KEY": "the-key-that-opens-all-of-the-service",
+    "BACKPROBE_SECRET": "0123456789abcdef" * 2,
 }
 OURS = ["migrate", "api", "reaper", "worker-cpu", "executor-cpu", "worker-gpu", "executor-gpu"]
 EXECUTORS = ["executor-cpu", "executor-gpu"]
@@ -118,7 +118,7 @@ def test_a_supervisor_shares_only_the_socket_with_its_executor(services, name):
 def test_only_the_api_is_published_and_only_on_loopback(services):
     assert {name for name, service in services.items() if "ports" in service} == {"api"}
     assert services["api"]["ports"] == ["127.0.0.1:8000:8000"]
-    assert services["api"]["environment"]["BACKPROBE_API_KEY"] == "the-key"
+    assert services["api"]["environment"]["BACKPROBE_API_KEY"] == PASSWORDS["BACKPROBE_API_KEY"]
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis"])

@@ -21,7 +21,7 @@ import pytest
 from tests.support.addresses import free_port
 from tests.support.machine_level import machine_level
 from tests.support.processes import Processes
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 from workers.sandbox.levels.usable_cpus import usable_cpus
 
 pytestmark = pytest.mark.usefixtures("full_tier")
@@ -68,7 +68,7 @@ class Services:
         return [program, *(self.mapped(word) for word in words[1:])]
 
     def environment(self, name: str) -> dict[str, str]:
-        """A service's environment and nothing of ours."""
+        """A service's environment without any variable of Backprobe."""
         found = self.services[name].get("environment", {})
         return {key: self.mapped(value) for key, value in found.items() if value is not None}
 
@@ -84,7 +84,7 @@ class Services:
     def healthy(self, name: str) -> bool:
         """What the service's own health check says now."""
         process = self.running[name]
-        assert process.poll() is None, f"{name} ended with {process.returncode}:\n{self.said(name)}"
+        assert process.poll() is None, f"{name} ended with {process.returncode}:\n{self.read_output(name)}"
         command = self.command(name, health=True)
         return (
             subprocess.run(
@@ -94,10 +94,10 @@ class Services:
         )
 
     def wait_healthy(self, name: str) -> None:
-        until(lambda: self.healthy(name), lambda: f"{name} is healthy:\n{self.said(name)}", READY_SECONDS)
+        wait_until(lambda: self.healthy(name), lambda: f"{name} is healthy:\n{self.read_output(name)}", READY_SECONDS)
 
-    def said(self, name: str) -> str:
-        return self._processes.said(self.running[name])[-4000:]
+    def read_output(self, name: str) -> str:
+        return self._processes.read_output(self.running[name])[-4000:]
 
     def stop(self) -> None:
         """End all, in reverse; what does not end by itself is killed."""
@@ -147,8 +147,8 @@ def stack(compose_with, role, require, module_empty_postgres_url, tmp_path_facto
     stack = Services(compose_with(PASSWORDS)["services"], folder, places)
     try:
         stack.start("redis", "--port", str(redis_port), "--dir", str(folder))
-        until(lambda: _listens(redis_port), "redis listens")
-        assert stack.run_to_end("migrate") == 0, stack.said("migrate")
+        wait_until(lambda: _listens(redis_port), "redis listens")
+        assert stack.run_to_end("migrate") == 0, stack.read_output("migrate")
         for name in ("executor-cpu", "api", "reaper", "worker-cpu"):
             stack.start(name)
         for name in ("api", "executor-cpu", "worker-cpu", "reaper"):
@@ -180,9 +180,9 @@ def ask(
 def finished(stack: Services, source: str):
     status, run = ask(stack, "POST", "/v1/runs", {"source": source}, Prefer="wait=30")
     assert status in (200, 202), run
-    until(
+    wait_until(
         lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"],
-        lambda: stack.said("worker-cpu") + stack.said("executor-cpu"),
+        lambda: stack.read_output("worker-cpu") + stack.read_output("executor-cpu"),
     )
     return ask(stack, "GET", f"/v1/runs/{run['id']}")[1]
 
@@ -191,7 +191,7 @@ def test_a_snippet_goes_through_all_services_to_its_findings(stack):
     run = finished(stack, SNIPPET)
     assert run["status"] == "succeeded", run
     status, findings = ask(stack, "GET", f"/v1/runs/{run['id']}/findings")
-    assert status == 200, (findings, stack.said("api"))
+    assert status == 200, (findings, stack.read_output("api"))
     assert [finding["rule"]["code"] for finding in findings["items"]] == ["BP101"]
 
 
@@ -234,10 +234,10 @@ def test_the_snippet_ran_in_the_executor_and_not_in_the_worker(stack):
     executor = psutil.Process(stack.running["executor-cpu"].pid)
     before = len(executor.children(recursive=True))
     try:
-        until(lambda: len(executor.children(recursive=True)) > before or before > 1, "a child of the executor")
+        wait_until(lambda: len(executor.children(recursive=True)) > before or before > 1, "a child of the executor")
     finally:
         ask(stack, "POST", f"/v1/runs/{run['id']}/cancel")
-    until(lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"], "the canceled run ends")
+    wait_until(lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"], "the canceled run ends")
 
 
 @pytest.mark.parametrize("key", [None, "wrong"])

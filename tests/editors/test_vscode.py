@@ -50,7 +50,7 @@ def test_the_editor_offers_no_setting_that_the_server_does_not_take():
 
 def test_the_commands_of_the_extension_are_no_names_of_the_servers():
     """The client registers the server's own commands; two of a name, and neither works."""
-    declared = {one["command"] for one in PACKAGE["contributes"]["commands"]}
+    declared = {row["command"] for row in PACKAGE["contributes"]["commands"]}
     text = (ROOT / "backprobe" / "language_server" / "server.py").read_text()
     ours = set(re.findall(r'@server\.command\("([^"]+)"\)', text))
     assert ours and declared

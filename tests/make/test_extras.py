@@ -1,8 +1,8 @@
-"""Each extra brings what its modules import, in an environment of its own without any development tool.
+"""Each extra brings what its modules import, in a fresh environment without any development tool.
 
 An environment is made by `pip install 'backprobe[EXTRAS]' -c constraints.txt` from a wheel of this checkout. There each of
 our modules is imported that these extras serve, and each module of others is looked for that their sources name, also inside
-of functions. A module of ours that no row of `NEEDS` names needs the base install alone.
+of functions. A module of Backprobe that no row of `NEEDS` names needs the base install alone.
 """
 
 import json
@@ -230,16 +230,16 @@ def result_of_a_run(python: Path, folder: Path, environ: dict[str, str]) -> tupl
     command = [str(python.parent / "backprobe"), "serve", "--port", str(port), "--home", str(folder / "home")]
     processes.start(command, _clean() | own | environ, name="serve", cwd="/")
     try:
-        processes.until(lambda: _answer(f"{url}/readyz"), "serve is ready", 180)
+        processes.wait_until(lambda: _answer(f"{url}/readyz"), "serve is ready", 180)
         body = json.dumps({"source": SNIPPET}).encode()
         run = _answer(urllib.request.Request(f"{url}/v1/runs", body, {"Content-Type": "application/json"}))
         assert run is not None
 
-        def ended() -> dict | None:
+        def has_ended() -> dict | None:
             now = _answer(f"{url}/v1/runs/{run['id']}")
             return now if now and now["ended"] else None
 
-        status = processes.until(ended, "the run has ended", 180)["status"]
+        status = processes.wait_until(has_ended, "the run has ended", 180)["status"]
         findings = _answer(f"{url}/v1/runs/{run['id']}/findings")
         return status, [finding["rule"]["code"] for finding in (findings or {"items": []})["items"]]
     finally:

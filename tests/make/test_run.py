@@ -1,4 +1,4 @@
-"""`make run` starts everything, shows the tutorial snippet, and leaves nothing behind."""
+"""`make run` starts everything, shows a program whose `.grad` is None, and leaves nothing behind."""
 
 import os
 import re
@@ -23,7 +23,7 @@ FIRST_RESULT_SECONDS = 60
 
 
 class Started:
-    """`make run` in a session of its own, as a terminal would start it."""
+    """`make run` in a new session, as a terminal would start it."""
 
     def __init__(self, venv: Path, home: Path, port: int) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("BACKPROBE_")}
@@ -55,7 +55,7 @@ class Started:
         return found
 
     def wait_for_parts(self, *words: str) -> list[psutil.Process]:
-        """Everyone, once each of the words stands in somebody's command line."""
+        """Everyone, once each of the words is part of somebody's command line."""
         deadline = time.monotonic() + FIRST_RESULT_SECONDS
         while True:
             everyone = self.everyone()
@@ -84,10 +84,10 @@ def start(tmp_path):
         return started[-1]
 
     yield run
-    for one in started:
-        for process in one.everyone() if one.process.poll() is None else []:
+    for starter in started:
+        for process in starter.everyone() if starter.process.poll() is None else []:
             process.kill()
-        one.process.wait()
+        starter.process.wait()
 
 
 @pytest.fixture
@@ -98,32 +98,32 @@ def demo(start):
     return started
 
 
-def gone(processes, seconds: float = 20) -> list[psutil.Process]:
+def wait_for_exit(processes, seconds: float = 20) -> list[psutil.Process]:
     return psutil.wait_procs(processes, timeout=seconds)[1]
 
 
-def test_it_prints_the_tutorials_tensors_and_its_page_and_ctrl_c_ends_all(demo):
-    for name in ("x", "W", "b", "z", "y_pred", "loss"):
+def test_it_prints_the_examples_tensors_and_its_page_and_ctrl_c_ends_all(demo):
+    for name in ("w", "x", "loss"):
         assert re.search(rf"(?m)^\W*{name}\b", demo.said), demo.said
     with urllib.request.urlopen(demo.url, timeout=20) as page:
         assert page.status == 200
     everyone = demo.wait_for_parts("worker", "zygote", "reaper")
     os.killpg(demo.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
-    assert gone(everyone) == []
+    assert wait_for_exit(everyone) == []
     assert "Traceback" not in demo.said
 
 
 def test_a_term_to_make_alone_ends_all(demo):
     everyone = demo.everyone()
     os.kill(demo.process.pid, signal.SIGTERM)
-    assert gone(everyone) == []
+    assert wait_for_exit(everyone) == []
 
 
 def test_a_kill_of_serve_leaves_nobody(demo):
     everyone = demo.everyone()
     serve = next(process for process in everyone if "serve" in process.cmdline())
     serve.kill()
-    assert gone(everyone) == []
+    assert wait_for_exit(everyone) == []
 
 
 def test_a_taken_port_is_one_clear_line_with_a_way_out(start):

@@ -54,10 +54,10 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
     """
     first: Aligned | None = None
     for spare in itertools.islice(_switches(record, found.events), TRIES):
-        one = _aligned(record, found, source, spare)
-        if not one.strays:
-            return one
-        first = first or one
+        aligned = _aligned(record, found, source, spare)
+        if not aligned.strays:
+            return aligned
+        first = first or aligned
     assert first is not None
     return first
 
@@ -95,9 +95,9 @@ def _aligned(record: Record, found: Truth, source: str, spare: set[int]) -> Alig
 
 
 def _switches(record: Record, events: list[Event]) -> Iterator[set[int]]:
-    """Moments that a switch, a watched call or a hook made inside of a statement, which has one of its own at its end.
+    """Moments that a switch, a watched call or a hook made inside of a statement, which has a moment at its end.
 
-    A walrus has a moment of its own too, which is none to choose from.
+    A walrus has a moment too, which is none to choose from.
     """
     kept = [event for event in events if event.kind in _PLAIN | _OWN]
     ends = Counter((event.line, event.function, event.kind if event.kind in _OWN else "") for event in kept)
@@ -135,13 +135,13 @@ def _is_part(record: Record, moment: Moment, following: Moment | None) -> bool:
     """A walrus inside of the statement whose moment follows."""
     if following is None or moment.kind != "after-statement" or moment.site is None or following.site is None:
         return False
-    one, other = record.sites[moment.site], record.sites[following.site]
-    inside = other.line <= one.line and one.end_line == other.end_line and other.col <= one.col
-    inside = inside and one.end_col <= other.end_col and one.function == other.function
+    site, other = record.sites[moment.site], record.sites[following.site]
+    inside = other.line <= site.line and site.end_line == other.end_line and other.col <= site.col
+    inside = inside and site.end_col <= other.end_col and site.function == other.function
     return (
         inside
-        and one.site != other.site
-        and one.kind == "assign"
+        and site.site != other.site
+        and site.kind == "assign"
         and other.kind not in ("statement", "enter")
         and following.kind == moment.kind
     )

@@ -38,7 +38,7 @@ TIERS: Final[tuple[Tier, ...]] = ("full", "full", "full", "grad", "state")
 """What programs are recorded at, in turn."""
 
 
-def drawn(chunk: int, count: int) -> list[str]:
+def draw_programs(chunk: int, count: int) -> list[str]:
     """The programs of a chunk, each once."""
     found: dict[str, None] = {}
 
@@ -99,7 +99,7 @@ def warmed() -> None:
 def survey(chunk: int, count: int) -> dict[str, Any]:
     """One chunk: how many programs, how many differ, and the smallest of each kind of difference."""
     started, tally, worst = time.process_time(), collections.Counter[str](), dict[str, tuple[str, Tier]]()
-    sources = drawn(chunk, count)
+    sources = draw_programs(chunk, count)
     for index, source in enumerate(sources):
         tier = TIERS[index % len(TIERS)]
         found = found_in(source, tier)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from backprobe.record import BackwardCall, Binding, Record, Site, SmallValue, Snapshot
-from backprobe.record.rows.values import nested
+from backprobe.record.rows.values import nest_elements
 from tests.oracle.aligned import Aligned, aligned
 from tests.oracle.graphs import node_key
 from tests.oracle.truth import State, Truth
@@ -205,7 +205,7 @@ class Comparison:
 
     def _elements(self, event: int, number: int, of: str, wanted: str, norm: float | None) -> None:
         row: SmallValue | None = self.values[number, of].then(event)
-        got = "" if row is None else repr(nested(row))
+        got = "" if row is None else repr(nest_elements(row))
         if wanted != got:
             self.tell("elements", event, f"{of} of tensor {number}: torch {wanted}, record {got}")
         seen = self.norms[number, of].then(event)
@@ -259,7 +259,7 @@ class Comparison:
                 row = (number, event, before.version or 0, after.version or 0, kind.get(at.kind, "statement"))
                 named = facts.named
                 loose[row] += 1
-                if named is not None and named < event and not self._lost(uid, event):
+                if named is not None and named < event and not self._is_unreadable(uid, event):
                     wanted[row] += 1
         got = Counter(
             (row.tensor, self.event(row.moment), row.version_before, row.version_after, row.done_by)
@@ -273,7 +273,7 @@ class Comparison:
         for row in self.record.inplace_events:
             self._on_line("in-place line", self.event(row.moment), row.site)
 
-    def _lost(self, uid: int, event: int) -> bool:
+    def _is_unreadable(self, uid: int, event: int) -> bool:
         return self.truth.unreadable.get(uid, 1 << 60) <= event
 
     def _on_line(self, kind: str, event: int, site: int | None) -> None:
@@ -455,8 +455,8 @@ def final_differences(record: Record, found: Truth) -> list[str]:
             wrong.append(f"state: {key}: torch {wanted}, record {got}")
         if row.grad_fn_read and row.grad_fn != state.grad_fn:
             wrong.append(f"grad_fn: {key}: torch {state.grad_fn}, record {row.grad_fn}")
-        if number in values and repr(nested(values[number])) != state.value:
-            wrong.append(f"elements: {key}: torch {state.value}, record {nested(values[number])}")
+        if number in values and repr(nest_elements(values[number])) != state.value:
+            wrong.append(f"elements: {key}: torch {state.value}, record {nest_elements(values[number])}")
     return wrong
 
 
@@ -480,10 +480,10 @@ def _grad_kind(before: State | None, after: State, *, in_pass: bool, reads: bool
     return "accumulate-new-tensor" if in_pass else "assigned"
 
 
-def _close(one: float, other: float) -> bool:
-    if math.isnan(one) or math.isnan(other):
-        return math.isnan(one) and math.isnan(other)
-    return one == other or math.isclose(one, other, rel_tol=1e-6) or (max(abs(one), abs(other)) > 3.4e38)
+def _close(first: float, other: float) -> bool:
+    if math.isnan(first) or math.isnan(other):
+        return math.isnan(first) and math.isnan(other)
+    return first == other or math.isclose(first, other, rel_tol=1e-6) or (max(abs(first), abs(other)) > 3.4e38)
 
 
 def differences(record: Record, found: Truth, source: str, traced: Truth | None = None) -> list[str]:

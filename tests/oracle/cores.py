@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from backprobe.record import TABLES
-from tests.oracle.campaign import drawn, recorded, warmed
+from tests.oracle.campaign import draw_programs, recorded, warmed
 
 TIMES: Final = frozenset({"time_ns", "started_ns", "duration_ns", "own_ns"})
 """What no two runs have in common."""
@@ -36,16 +36,16 @@ def _timeless(row: Any) -> Any:
 
 def _child(programs: int, first: int) -> None:
     warmed()
-    for index, source in enumerate(drawn(first, programs)):
+    for index, source in enumerate(draw_programs(first, programs)):
         print(json.dumps([source, rows_of(source)]), flush=True)
         if index % 25 == 0:
             gc.collect()
 
 
-def unlike(one: dict[str, list[str]], other: dict[str, list[str]]) -> list[str]:
+def unlike(first: dict[str, list[str]], other: dict[str, list[str]]) -> list[str]:
     """The first row of each table that two records do not have in common."""
     found: list[str] = []
-    for table, rows in one.items():
+    for table, rows in first.items():
         for mine, theirs in zip_longest(rows, other[table]):
             if mine != theirs:
                 found.append(f"{table}: c {mine}\n  python {theirs}")
@@ -74,8 +74,8 @@ def main() -> int:
     for lines in zip_longest(*(child.stdout or () for child in children)):
         if None in lines:
             break
-        (source, one), (_, other) = (json.loads(line) for line in lines)
-        found, done = unlike(one, other), done + 1
+        (source, first), (_, other) = (json.loads(line) for line in lines)
+        found, done = unlike(first, other), done + 1
         differ += bool(found)
         if found and differ <= 5:
             print(source, *found[:4], sep="\n", flush=True)

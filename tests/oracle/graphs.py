@@ -33,7 +33,7 @@ def node_of(tensor: torch.Tensor) -> Any:
         return None
 
 
-def _listed(tensor: torch.Tensor) -> Any:
+def _to_numbers(tensor: torch.Tensor) -> Any:
     """The elements as Python's numbers; what lies on a device is copied for it, which may be no node of the graph."""
     with torch.no_grad():
         return tensor.tolist()
@@ -42,7 +42,7 @@ def _listed(tensor: torch.Tensor) -> Any:
 def elements(tensor: torch.Tensor) -> str:
     """The elements, each exactly."""
     try:
-        return "" if tensor.numel() > 64 else repr(_listed(tensor))
+        return "" if tensor.numel() > 64 else repr(_to_numbers(tensor))
     except (RuntimeError, IndexError):
         return ""
 
@@ -52,7 +52,7 @@ def norm(tensor: torch.Tensor) -> float | None:
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return None
     try:
-        flat: Any = _listed(tensor)
+        flat: Any = _to_numbers(tensor)
     except (RuntimeError, IndexError):
         return None
     while isinstance(flat, list) and flat and isinstance(flat[0], list):
@@ -69,7 +69,7 @@ def type_of(node: Any) -> str:
 
 
 def node_key(name: str, number: int, base: int) -> str:
-    """A node by its name and its place in the run; another thread has numbers of its own, which begin at 0."""
+    """A node by its name and its place in the run; another thread has other numbers, which begin at 0."""
     return f"{name}@{number - base}" if number >= base else f"{name}@thread {number}"
 
 

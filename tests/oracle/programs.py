@@ -75,7 +75,7 @@ def _simple(names: tuple[str, ...]) -> st.SearchStrategy[Node]:
     """One simple statement, from two draws: hypothesis pays for each of them."""
     count = len(names)
 
-    def made(drawn: tuple[str, int]) -> Node:
+    def build_program(drawn: tuple[str, int]) -> Node:
         template, rest = drawn
         rest, x = divmod(rest, count)
         rest, y = divmod(rest, count)
@@ -84,7 +84,7 @@ def _simple(names: tuple[str, ...]) -> st.SearchStrategy[Node]:
         text = template.format(x=names[x], y=names[y], z=names[z], flag=flag == 0)
         return text if _SAFE.match(text) or how == 7 else guarded(text, how)
 
-    return st.tuples(st.sampled_from(SIMPLE), st.integers(0, count**3 * 16 - 1)).map(made)
+    return st.tuples(st.sampled_from(SIMPLE), st.integers(0, count**3 * 16 - 1)).map(build_program)
 
 
 def guarded(text: str, how: int = 0) -> Block:

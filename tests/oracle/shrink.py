@@ -40,10 +40,10 @@ def _smaller(source: str) -> Iterator[str]:
                 del body[at : at + length]
                 yield _text(tree)
                 if length == 1:
-                    yield from _opened(source, which, at)
+                    yield from _without_node(source, which, at)
 
 
-def _opened(source: str, which: int, at: int) -> Iterator[str]:
+def _without_node(source: str, which: int, at: int) -> Iterator[str]:
     tree = ast.parse(source)
     body = list(_bodies(tree))[which]
     inner = getattr(body[at], "body", None)

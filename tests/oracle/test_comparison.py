@@ -46,7 +46,7 @@ def _followed(record: Record) -> set[int]:
     return {row.tensor for row in record.bindings} | {row.tensor for row in record.tensors if row.fqn is not None}
 
 
-def one(table: str, which: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Wrong:
+def change_last_row(table: str, which: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Wrong:
     """The last such row of a table has other values."""
 
     def wrong(record: Record) -> Record:
@@ -61,7 +61,7 @@ def one(table: str, which: Callable[[Any], bool] = lambda _: True, **changes: An
     return wrong
 
 
-def without(table: str, which: Callable[[Any], bool] = lambda _: True) -> Wrong:
+def drop_last_row(table: str, which: Callable[[Any], bool] = lambda _: True) -> Wrong:
     """The last such row of a table is missing."""
 
     def wrong(record: Record) -> Record:
@@ -77,77 +77,86 @@ def flipped(value: bool) -> bool:
 
 
 WRONG: dict[str, tuple[str, Wrong]] = {
-    "a flag": ("state", one("snapshots", lambda row: row.requires_grad, requires_grad=flipped)),
-    "is_leaf": ("state", one("snapshots", lambda row: row.tensor == 0, is_leaf=flipped)),
-    "retains_grad": ("state", one("snapshots", lambda row: row.retains_grad, retains_grad=flipped)),
-    "a version": ("state", one("snapshots", lambda row: row.version == 1, version=2)),
-    "a gradient's presence": ("state", one("snapshots", lambda row: row.grad == "present", grad="none")),
-    "a node's name": ("grad_fn", one("snapshots", lambda row: row.grad_fn == "ExpBackward0", grad_fn="AddBackward0")),
+    "a flag": ("state", change_last_row("snapshots", lambda row: row.requires_grad, requires_grad=flipped)),
+    "is_leaf": ("state", change_last_row("snapshots", lambda row: row.tensor == 0, is_leaf=flipped)),
+    "retains_grad": ("state", change_last_row("snapshots", lambda row: row.retains_grad, retains_grad=flipped)),
+    "a version": ("state", change_last_row("snapshots", lambda row: row.version == 1, version=2)),
+    "a gradient's presence": ("state", change_last_row("snapshots", lambda row: row.grad == "present", grad="none")),
+    "a node's name": (
+        "grad_fn",
+        change_last_row("snapshots", lambda row: row.grad_fn == "ExpBackward0", grad_fn="AddBackward0"),
+    ),
     "an element": (
         "elements",
-        one("small_values", lambda row: row.of == "value" and row.tensor == 0, elements=bytes(8)),
+        change_last_row("small_values", lambda row: row.of == "value" and row.tensor == 0, elements=bytes(8)),
     ),
-    "an element of a gradient": ("elements", one("small_values", lambda row: row.of == "grad", elements=bytes(8))),
+    "an element of a gradient": (
+        "elements",
+        change_last_row("small_values", lambda row: row.of == "grad", elements=bytes(8)),
+    ),
     "a norm": (
         "norm",
-        one(
+        change_last_row(
             "snapshots",
             lambda row: row.value is not None and row.tensor == 0,
             value=lambda value: msgspec.structs.replace(value, norm=2.25),
         ),
     ),
-    "an in-place change": ("in-place", without("inplace_events", lambda row: row.done_by == "statement")),
+    "an in-place change": ("in-place", drop_last_row("inplace_events", lambda row: row.done_by == "statement")),
     "an optimizer's change": (
         "in-place",
-        one("inplace_events", lambda row: row.done_by == "optimizer", done_by="statement"),
+        change_last_row("inplace_events", lambda row: row.done_by == "optimizer", done_by="statement"),
     ),
     "the line of an in-place change": (
         "in-place line",
-        one("inplace_events", lambda row: row.done_by == "statement", site=lambda site: site - 1),
+        change_last_row("inplace_events", lambda row: row.done_by == "statement", site=lambda site: site - 1),
     ),
-    "the line of a statement": ("moments", one("sites", lambda row: row.line == 17, line=18, end_line=18)),
-    "a moment": ("moments", without("moments", lambda row: row.kind == "before-backward")),
-    "a death": ("death", one("tensors", lambda row: row.died is not None and row.created_by == "op", died=None)),
+    "the line of a statement": ("moments", change_last_row("sites", lambda row: row.line == 17, line=18, end_line=18)),
+    "a moment": ("moments", drop_last_row("moments", lambda row: row.kind == "before-backward")),
+    "a death": (
+        "death",
+        change_last_row("tensors", lambda row: row.died is not None and row.created_by == "op", died=None),
+    ),
     "the moment of a death": (
         "death",
-        one("tensors", lambda row: row.died is not None and row.created_by == "op", died=2),
+        change_last_row("tensors", lambda row: row.died is not None and row.created_by == "op", died=2),
     ),
-    "a death that was none": ("death", one("tensors", lambda row: row.tensor == 0, died=3)),
-    "a binding": ("name", without("bindings", lambda row: row.name == "held")),
-    "a binding's tensor": ("identity", one("bindings", lambda row: row.name == "held", tensor=0)),
-    "a leaf gradient": ("leaf grad", without("leaf_grads", lambda row: row.kind == "set-none")),
+    "a death that was none": ("death", change_last_row("tensors", lambda row: row.tensor == 0, died=3)),
+    "a binding": ("name", drop_last_row("bindings", lambda row: row.name == "held")),
+    "a binding's tensor": ("identity", change_last_row("bindings", lambda row: row.name == "held", tensor=0)),
+    "a leaf gradient": ("leaf grad", drop_last_row("leaf_grads", lambda row: row.kind == "set-none")),
     "what happened to a leaf gradient": (
         "leaf grad",
-        one("leaf_grads", lambda row: row.kind == "populate", kind="accumulate"),
+        change_last_row("leaf_grads", lambda row: row.kind == "populate", kind="accumulate"),
     ),
-    "a freed node": ("call freed", one("node_passes", lambda row: row.freed, freed=False)),
-    "a node of a call": ("call met", one("backward_calls", nodes_met=lambda count: count + 1)),
-    "retain_graph": ("call retain_graph", one("backward_calls", retain_graph=True)),
-    "the line of a call": ("call line", one("backward_calls", site=lambda site: site + 1)),
-    "a call": ("calls", without("backward_calls")),
-    "a module's call": ("modules", without("module_calls")),
-    "an optimizer's step": ("optimizer", without("optimizer_events", lambda row: row.kind == "step")),
-    "a grad mode": ("mode", one("moments", lambda row: not row.grad_mode, grad_mode=True)),
-    "what a root holds": ("retention", one("retentions", lambda row: row.name == "held", state="freed")),
-    "a view's base": ("base", one("tensors", lambda row: row.view_of is not None, view_of=None)),
-    "shared memory": ("storage", one("tensors", lambda row: row.view_of is not None, storage=99)),
+    "a freed node": ("call freed", change_last_row("node_passes", lambda row: row.freed, freed=False)),
+    "a node of a call": ("call met", change_last_row("backward_calls", nodes_met=lambda count: count + 1)),
+    "retain_graph": ("call retain_graph", change_last_row("backward_calls", retain_graph=True)),
+    "the line of a call": ("call line", change_last_row("backward_calls", site=lambda site: site + 1)),
+    "a call": ("calls", drop_last_row("backward_calls")),
+    "a module's call": ("modules", drop_last_row("module_calls")),
+    "an optimizer's step": ("optimizer", drop_last_row("optimizer_events", lambda row: row.kind == "step")),
+    "a grad mode": ("mode", change_last_row("moments", lambda row: not row.grad_mode, grad_mode=True)),
+    "what a root holds": ("retention", change_last_row("retentions", lambda row: row.name == "held", state="freed")),
+    "a view's base": ("base", change_last_row("tensors", lambda row: row.view_of is not None, view_of=None)),
+    "shared memory": ("storage", change_last_row("tensors", lambda row: row.view_of is not None, storage=99)),
     "the node of a tensor": (
         "origin",
-        one("tensors", lambda row: row.created_how == "ExpBackward0", created_how=".exp"),
+        change_last_row("tensors", lambda row: row.created_how == "ExpBackward0", created_how=".exp"),
     ),
     "the line of a node": (
         "node line",
-        one("nodes", lambda row: row.type == "AddmmBackward0", site=lambda site: site - 1),
+        change_last_row("nodes", lambda row: row.type == "AddmmBackward0", site=lambda site: site - 1),
     ),
     "what reached a node": (
         "arrived",
-        one(
+        change_last_row(
             "node_passes",
             lambda row: row.grad_output is not None and row.position == 0,
             grad_output=lambda value: msgspec.structs.replace(value, norm=2.25),
         ),
     ),
-    "the exception": ("end", one("raised", message="another")),
+    "the exception": ("end", change_last_row("raised", message="another")),
 }
 
 

@@ -79,7 +79,7 @@ with torch.no_grad():
     if True:
         t = (w := (a * 2)) + 1
 """,
-    "what the first statement of a function does is told at it, not at the function's entry": """\
+    "what the first statement of a function does is reported at it, not at the function's entry": """\
 import torch
 b = torch.ones(2, requires_grad=True)
 @torch.no_grad()
@@ -116,7 +116,7 @@ for i in range(3):
     except Exception:
         pass
 """,
-    "a backward call of a view that torch no longer answers for raises, and its moments are told": """\
+    "a backward call of a view that torch no longer answers for raises, and its moments are reported": """\
 import torch
 a = torch.ones(2, 2, requires_grad=True)
 e = a * 2

@@ -175,12 +175,12 @@ class Reader:
         number, self._next = self._next, self._next + 1
         key = id(tensor)
 
-        def gone(_: Any) -> None:
+        def note_death(_: Any) -> None:
             self._dead.append(number)
             if self._by_id.get(key) == number:
                 del self._by_id[key]
 
-        self._refs[number] = _Ref(tensor, gone)
+        self._refs[number] = _Ref(tensor, note_death)
         self._by_id[key] = number
         base = tensor._base if tensor._is_view() else None
         shape = tuple(tensor.shape)
@@ -364,7 +364,7 @@ class Reader:
         having = sum(1 for tensor in tensors if tensor.is_leaf and tensor.grad is not None)
         self.truth.steps.append((line, kind, having, len(tensors) - having))
 
-    def called(self, module: torch.nn.Module, *_: Any) -> None:
+    def before_forward(self, module: torch.nn.Module, *_: Any) -> None:
         """Before a module's forward."""
         frame = _user_frame()
         line = 0 if frame is None else frame.f_lineno
@@ -423,7 +423,7 @@ def _reading(reader: Reader) -> Iterator[None]:
     Optimizer.zero_grad = reader.zeroed(zero)
     handles = [
         register_optimizer_step_post_hook(reader.stepped),
-        torch.nn.modules.module.register_module_forward_pre_hook(reader.called),
+        torch.nn.modules.module.register_module_forward_pre_hook(reader.before_forward),
     ]
     try:
         yield

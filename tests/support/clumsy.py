@@ -31,7 +31,7 @@ def hooked() -> Iterator[None]:
     """Python functions around torch's, hooks on tensors, tensors kept, a random number taken, a profile function."""
     forward, backward, kept = torch.nn.Module.__call__, torch.Tensor.backward, []
 
-    def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
         out = forward(module, *args, **kwargs)
         if isinstance(out, torch.Tensor) and out.requires_grad:
             out.register_hook(kept.append)
@@ -51,7 +51,7 @@ def hooked() -> Iterator[None]:
                     leaf.variable.grad = leaf.variable.grad.clone()
         backward(tensor, *args, **kwargs)
 
-    torch.nn.Module.__call__, torch.Tensor.backward = called, went_back
+    torch.nn.Module.__call__, torch.Tensor.backward = call_module, went_back
     sys.modules["__main__"].__dict__["__bp_kept__"] = kept
     sys.setprofile(lambda *_: None)
     try:
@@ -69,18 +69,18 @@ class Noting(ast.NodeTransformer):
         node.body.insert(0, ast.parse("noted = []").body[0])
         return node
 
-    def _noted(self, node: Any) -> Any:
+    def _note_call(self, node: Any) -> Any:
         self.generic_visit(node)
         return ast.Call(ast.Name("__note__", ast.Load()), [node], [])
 
     def visit_Call(self, node: ast.Call) -> Any:
-        return self._noted(node)
+        return self._note_call(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        return self._noted(node)
+        return self._note_call(node)
 
 
-def noted(value: Any) -> Any:
+def note_value(value: Any) -> Any:
     """Looks at a value as an author who does not know autograd would."""
     if hasattr(value, "reshape"):
         KEPT.append(value.reshape(1, -1) @ value.reshape(-1, 1))
@@ -106,7 +106,7 @@ KEPT: list[Any] = []
 @contextlib.contextmanager
 def rewritten() -> Iterator[None]:
     """What `Noting` needs, and things left behind in the process."""
-    builtins.__dict__["__note__"] = noted
+    builtins.__dict__["__note__"] = note_value
     os.environ["BACKPROBE_LEFT"] = "1"
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     torch.manual_seed(1)

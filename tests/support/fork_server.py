@@ -86,7 +86,9 @@ def captured(path: str, arguments: list[str], note: str, tier: Any, kept: str | 
         if file is not None:
             file.write(MAGIC)
         checks = tier == "checked"
-        end = run_path(Path(path), arguments, Options(tier="full" if checks else tier, check=checks), sink)
+        end = run_path(
+            Path(path), arguments, Options(tier="full" if checks else tier, check="full" if checks else "off"), sink
+        )
     record = reader.record()
     assert record is not None
     check(record)

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backprobe.stack import WAS, raised
+from backprobe.stack import WAS, find_raised_limit
 from tests.support.resources import ROOT
 
 SECONDS = 280
@@ -105,7 +105,7 @@ class ForkServer:
 def _grown_stack() -> Iterator[None]:
     """What is started meanwhile has the larger stack: the limit counts when a program begins."""
     before = resource.getrlimit(resource.RLIMIT_STACK)
-    resource.setrlimit(resource.RLIMIT_STACK, raised() or before)
+    resource.setrlimit(resource.RLIMIT_STACK, find_raised_limit() or before)
     try:
         yield
     finally:
@@ -129,7 +129,7 @@ def run(jobs: Iterable[tuple[str, str | Path, list[str]] | Job], core: str | Non
     server = _server(core, grown=grown)
     try:
         return server.run(made)
-    except BaseException:  # what is left in the pipe belongs to nobody: the next one gets a process of its own
+    except BaseException:  # what is left in the pipe belongs to nobody: the next program gets a fresh process
         del _servers[core, grown]  # first: closing may be interrupted too
         server.close()
         raise

@@ -71,8 +71,8 @@ class FrameServer:
     def record(self, run: str) -> Record:
         """What the frames of a run make."""
         reader = FrameReader()
-        for one in self.frames[run]:
-            reader.feed(one)
+        for frame in self.frames[run]:
+            reader.feed(frame)
         found = reader.record()
         assert found is not None
         return found
@@ -94,11 +94,11 @@ class FrameServer:
         kept, n = self.frames.setdefault(run, []), int(rest.partition("/")[2])
         if n > len(kept):
             return 409, {"code": "frame-missing"}, {"Next-Frame": str(len(kept))}
-        for at, one in enumerate(split(request.body), n):
-            if at < len(kept) and kept[at] != one:
+        for at, frame in enumerate(split(request.body), n):
+            if at < len(kept) and kept[at] != frame:
                 return 409, {"code": "frame-differs"}, {}
             if at == len(kept):
-                kept.append(one)
+                kept.append(frame)
         return 204, {}, {"Next-Frame": str(len(kept))}
 
 
@@ -116,8 +116,8 @@ class _Server(ThreadingHTTPServer):
 
     def close_all(self) -> None:
         """Cut what is connected, as a killed process does."""
-        for one in tuple(self._open):
-            self.shutdown_request(one)
+        for connection in tuple(self._open):
+            self.shutdown_request(connection)
 
     def handle_error(self, *_: Any) -> None:
         """A connection that was cut is what tests are about."""

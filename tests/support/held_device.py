@@ -63,7 +63,7 @@ def _is_held(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.device.type == NAME
 
 
-def _made(hidden: torch.Tensor) -> torch.Tensor:
+def _make_tensor(hidden: torch.Tensor) -> torch.Tensor:
     """A tensor of the device over memory of the CPU."""
     from backprobe.capture.torch_access.torch_internals import _BYTES_AT
 
@@ -95,7 +95,7 @@ def _carried_out(operation: Any, *args: Any, **kwargs: Any) -> Any:
     known: dict[int, torch.Tensor] = {}
     kept: list[torch.Tensor] = []
 
-    def opened(value: Any) -> Any:
+    def uncover(value: Any) -> Any:
         if _is_held(value):
             found = hidden(value)
             kept.append(found)
@@ -103,18 +103,18 @@ def _carried_out(operation: Any, *args: Any, **kwargs: Any) -> Any:
             return found
         return torch.device("cpu") if isinstance(value, torch.device) else value
 
-    def closed(value: Any) -> Any:
+    def cover(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or id(value) in known:
             return known.get(id(value), value)
         base = known.get(value.untyped_storage()._cdata)
         if base is not None and base.dtype is value.dtype:
             return _placed(base, value)
-        return _made(value.clone() if base is not None else value)
+        return _make_tensor(value.clone() if base is not None else value)
 
-    done = operation(*tree_map(opened, args), **tree_map(opened, kwargs))
+    done = operation(*tree_map(uncover, args), **tree_map(uncover, kwargs))
     for found in kept:
         _follow(known[id(found)], found)
-    return tree_map(closed, done)
+    return tree_map(cover, done)
 
 
 def _follow(tensor: torch.Tensor, its_memory: torch.Tensor) -> None:
@@ -136,8 +136,8 @@ def _copied(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = Fal
 
 def _empty(size: Any, dtype: Any = None, memory_format: Any = None, **_: Any) -> torch.Tensor:
     made = torch.empty(size, dtype=dtype or torch.get_default_dtype(), device="cpu")
-    return _made(made if memory_format is None else made.contiguous(memory_format=memory_format))
+    return _make_tensor(made if memory_format is None else made.contiguous(memory_format=memory_format))
 
 
 def _empty_strided(size: Any, stride: Any, dtype: Any = None, **_: Any) -> torch.Tensor:
-    return _made(torch.empty_strided(size, stride, dtype=dtype or torch.get_default_dtype(), device="cpu"))
+    return _make_tensor(torch.empty_strided(size, stride, dtype=dtype or torch.get_default_dtype(), device="cpu"))

@@ -39,6 +39,6 @@ def several_processes(chosen: Confinement) -> None:
 @contextmanager
 def warm(chosen: Confinement, *, ahead: bool = True, further: bool = False) -> Iterator[Supervisor]:
     """A supervisor whose warm process is ready; `further`: for programs that train, it loads what these need."""
-    with Supervisor(lambda: exec_zygote("", chosen, further=further), confinement=chosen, ahead=ahead) as one:
-        assert one.wait_warm(WARM_SECONDS), one.failure
-        yield one
+    with Supervisor(lambda: exec_zygote("", chosen, further=further), confinement=chosen, ahead=ahead) as supervisor:
+        assert supervisor.wait_warm(WARM_SECONDS), supervisor.failure
+        yield supervisor

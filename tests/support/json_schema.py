@@ -1,4 +1,4 @@
-"""Draft 2020-12 of JSON Schema, imported by the first who asks.
+"""Draft 2020-12 of JSON Schema, imported on first use.
 
 jsonschema takes a second to import where its optional checkers of IRIs are installed, and every test process imports
 every file of tests.

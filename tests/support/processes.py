@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import psutil
 
-from tests.support.waiting import until
+from tests.support.waiting import wait_until
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Processes:
     def start(
         self, command: Sequence[str], environment: Mapping[str, str], *, name: str, cwd: Path | str | None = None
     ) -> psutil.Popen:
-        """Start a command in a session of its own, with this environment and no other."""
+        """Start a command in a new session, with this environment and no other."""
         path = self.folder / f"{len(self.started)}-{name}.log"
         with path.open("wb") as output:
             process = psutil.Popen(
@@ -57,14 +57,14 @@ class Processes:
         self._files.append(path)
         return process
 
-    def said(self, process: psutil.Popen | None = None) -> str:
-        """What one process has written, or all of them."""
+    def read_output(self, process: psutil.Popen | None = None) -> str:
+        """Return what one process has written, or all of them."""
         chosen = self._files if process is None else [self._files[self.started.index(process)]]
         return "".join(path.read_text(errors="replace") for path in chosen)
 
-    def until(self, condition: Callable[[], T], what: str, seconds: float = 120.0) -> T:
+    def wait_until(self, condition: Callable[[], T], what: str, seconds: float = 120.0) -> T:
         """Wait for a condition; on failure show the end of what the processes wrote."""
-        return until(condition, lambda: f"{what}\n{self.said()[-4000:]}", seconds)
+        return wait_until(condition, lambda: f"{what}\n{self.read_output()[-4000:]}", seconds)
 
     def stop(self, process: psutil.Popen, number: signal.Signals = signal.SIGTERM) -> None:
         """End a process, and whatever it started that outlives it by 15 s."""
@@ -74,9 +74,9 @@ class Processes:
         with contextlib.suppress(psutil.TimeoutExpired, subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
         _, alive = psutil.wait_procs(children, timeout=15)
-        for one in [*alive, process]:
+        for member in [*alive, process]:
             with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
+                member.kill()
         process.wait(15)
 
     def kill(self) -> None:

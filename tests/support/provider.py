@@ -37,7 +37,7 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                self._say(provider.told(urlsplit(self.path).path))
+                self._say(provider.answer(urlsplit(self.path).path))
 
             def do_POST(self):
                 form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
@@ -61,7 +61,7 @@ class Provider:
         self._server.shutdown()
         self._server.server_close()
 
-    def told(self, path):
+    def answer(self, path):
         if path == "/keys":
             keys = (*self.more_keys, self.key)
             return {"keys": [key.as_dict(private=isinstance(key, OctKey)) for key in keys]}

@@ -11,7 +11,7 @@ from typing import Self
 
 @dataclass
 class Receiver:
-    """An HTTP server that keeps what it got, and answers what it is told to.
+    """An HTTP server that keeps what it got, and answers as the test says.
 
     Attributes:
         at: Address and port; port 0: one that the machine chooses.
@@ -98,9 +98,9 @@ class Raw:
             except OSError:
                 return
             self.connections += 1
-            threading.Thread(target=self._one, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve_connection, args=(connection,), daemon=True).start()
 
-    def _one(self, connection: socket.socket) -> None:
+    def _serve_connection(self, connection: socket.socket) -> None:
         with connection:
             try:
                 self._speak(connection)

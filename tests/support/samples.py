@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -32,6 +33,7 @@ from backprobe.record import (
     Snapshot,
     Source,
     Statistics,
+    Step,
     Tensor,
     TensorNode,
     Thread,
@@ -39,6 +41,8 @@ from backprobe.record import (
     check,
 )
 from backprobe.rules import Edit, Fix, Judgement, Region, judge
+from backprobe.rules.framework.finding import with_fingerprints
+from backprobe.rules.framework.manual import manual
 
 TUTORIAL = """\
 import torch
@@ -71,12 +75,25 @@ ADDED = "z.retain_grad()\n"
 def judged_with_fix(record: Record) -> Judgement:
     """The judgement of the tutorial's record, whose finding has advice and then a fix with an edit."""
     judged = judge(record)
-    (one,) = judged.findings
-    line = one.location.region.start_line + 1
+    (finding,) = judged.findings
+    line = finding.location.region.start_line + 1
     place = Region(start_line=line, start_col=1, end_line=line, end_col=1)
-    edit = Edit(path=one.location.path, region=place, text=ADDED)
+    edit = Edit(path=finding.location.path, region=place, text=ADDED)
     fixes = (Fix(title="Think", safety="manual"), Fix(title="Keep the gradient", safety="unsafe", edits=(edit,)))
-    return replace(judged, findings=(msgspec.structs.replace(one, fixes=fixes),))
+    return replace(judged, findings=(msgspec.structs.replace(finding, fixes=fixes),))
+
+
+def make_judgement(*codes: str, message: str | None = None) -> Judgement:
+    """A judgement of the tutorial with a finding of each of these rules at its level, all at one line; none: none."""
+    judged = judge(tutorial())
+    (first,) = judged.findings
+    findings = []
+    for code in codes:
+        rule = manual(code).rule
+        shown = msgspec.structs.replace(first.rule, code=rule.code, name=rule.name)
+        text = first.message if message is None else message
+        findings.append(msgspec.structs.replace(first, rule=shown, level=rule.severity, message=text))
+    return replace(judged, findings=with_fingerprints(findings))
 
 
 def floats(*values: float) -> bytes:
@@ -90,14 +107,14 @@ def stats(norm: float, counted: int, **more: float) -> Statistics:
 def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snippet.py", nan: bool = False) -> Record:
     """A record of `TUTORIAL`: two leaves that require grad, one that does not, two non-leaves, one backward call."""
 
-    def named(name: str) -> str:
+    def full_name(name: str) -> str:
         return words.name.format(name) if "{}" in words.name else f"{words.name}{name}"
 
     lines = {2: ("x",), 3: ("W",), 4: ("b",), 5: ("z",), 6: ("loss",), 7: (), 8: ()}
     sites = tuple(
         Site(
             site=at, source=0, line=line, col=1, end_line=line, end_col=20, kind="assign" if targets else "call",
-            targets=tuple(map(named, targets)),
+            targets=tuple(map(full_name, targets)),
         )
         for at, (line, targets) in enumerate(lines.items())
     )  # fmt: skip
@@ -134,9 +151,11 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
         )
         for n in (1, 2)
     ]  # fmt: skip
-    one = float("nan") if nan else 1.0
+    gradient_value = float("nan") if nan else 1.0
     small = (
-        SmallValue(tensor=1, moment=6, of="grad", dtype="float32", shape=(3, 2), elements=floats(*([one] * 6))),
+        SmallValue(
+            tensor=1, moment=6, of="grad", dtype="float32", shape=(3, 2), elements=floats(*([gradient_value] * 6))
+        ),
         SmallValue(tensor=2, moment=6, of="grad", dtype="float32", shape=(2,), elements=floats(1.0, 1.0)),
         SmallValue(tensor=3, moment=6, of="arrived", dtype="float32", shape=(1, 2), elements=floats(1.0, 1.0)),
         SmallValue(tensor=0, moment=0, of="value", dtype="float32", shape=(1, 3), elements=floats(1.0, 1.0, 1.0)),
@@ -176,7 +195,7 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
         saved=(Saved(node=2, n=0, name="self", tensor=0, storage=0, size_bytes=12, shape=(1, 3), dtype="float32"),),
         bindings=tuple(
             Binding(
-                binding=n, tensor=n, name=named(name), site=n, moment=n, version=0,
+                binding=n, tensor=n, name=full_name(name), site=n, moment=n, version=0,
                 parents={3: (0, 1, 2), 4: (3,)}.get(n, ()),
             )
             for n, (name, _shape) in shapes.items()
@@ -187,7 +206,7 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
         backward_calls=(
             BackwardCall(
                 call=0, entry="Tensor.backward", thread=0, moment_before=5, moment_after=6, site=5,
-                roots=(Root(tensor=4, name=named("loss"), shape=()),), nodes_met=5, nodes_run=5, nodes_freed=1,
+                roots=(Root(tensor=4, name=full_name("loss"), shape=()),), nodes_met=5, nodes_run=5, nodes_freed=1,
                 held_bytes=12, freed_bytes=12, duration_ns=90_000, outcome="finished",
             ),
         ),
@@ -196,7 +215,7 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
         ),
         raised=(
             Raised(
-                n=0, type=named("RuntimeError"), message=words.message, site=6, call=0, caught=False,
+                n=0, type=full_name("RuntimeError"), message=words.message, site=6, call=0, caught=False,
                 frames=(Frame(path=path, line=7, function="<module>", user=True),),
             ),
         ),
@@ -267,3 +286,12 @@ def deep(blocks: int, *, recorded: int | None = None) -> Record:
     record = msgspec.structs.replace(base, **rows)
     check(record)
     return record
+
+
+def trained(steps: int, *, nan_at: int | None = None) -> Record:
+    """The record of `tutorial` with training steps: the loss of step n is 1 / (n + 1), its gradient norm n."""
+    rows = tuple(
+        Step(step=n, sampled=True, loss=math.nan if n == nan_at else 1 / (n + 1), grad_norm=float(n))
+        for n in range(steps)
+    )
+    return msgspec.structs.replace(tutorial(), steps=rows)

@@ -25,7 +25,7 @@ SMALL = {"BACKPROBE_WARM_FURTHER": "0"}
 
 
 class Served:
-    """`backprobe serve` in a process of its own, and a client of its API."""
+    """`backprobe serve` in a separate process, and a client of its API."""
 
     def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self.home = home
@@ -46,7 +46,7 @@ class Served:
         environment = os.environ | self.environment | {"BACKPROBE_LEASE_SECONDS": str(LEASE_SECONDS)}
         self.process = self._processes.start(command, environment, name="serve.test")
         try:
-            self.until(self._answers, "serve is ready", READY_SECONDS)
+            self.wait_until(self._answers, "serve is ready", READY_SECONDS)
         except BaseException:  # no fixture has us yet that would end it
             self.stop()
             raise
@@ -54,7 +54,7 @@ class Served:
     @property
     def log(self) -> str:
         """What serve has written since its last start."""
-        return self._processes.said(self.process)
+        return self._processes.read_output(self.process)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """End serve, and everything it started that outlives it."""
@@ -69,9 +69,9 @@ class Served:
         """Every living descendant of serve."""
         return descendants(self.process)
 
-    def until(self, condition: Callable[[], T], what: str, seconds: float = 120.0) -> T:
+    def wait_until(self, condition: Callable[[], T], what: str, seconds: float = 120.0) -> T:
         """Wait for a condition; on failure show the end of serve's log."""
-        return self._processes.until(condition, what, seconds)
+        return self._processes.wait_until(condition, what, seconds)
 
     def _answers(self) -> bool:
         if self.process.poll() is not None:
@@ -97,8 +97,8 @@ class Served:
             body["source"] = source
         return self.client.post("/v1/runs", json=body, headers={"Prefer": "wait=30"})
 
-    def ended(self, run: str, seconds: float = 180) -> dict[str, Any]:
-        """The run once it has ended."""
+    def wait_for_end(self, run: str, seconds: float = 180) -> dict[str, Any]:
+        """Wait until the run has ended and return it."""
 
         def look() -> dict[str, Any] | None:
             answer = self.client.get(f"/v1/runs/{run}")
@@ -106,13 +106,13 @@ class Served:
             body: dict[str, Any] = answer.json()
             return body if body["ended"] else None
 
-        return self.until(look, f"{run} ended", seconds)
+        return self.wait_until(look, f"{run} ended", seconds)
 
     def run(self, source: str | None = None, **body: Any) -> dict[str, Any]:
         """Submit a program and give the ended run."""
         answer = self.submit(source, **body)
         assert answer.status_code in (200, 202), answer.text
-        return self.ended(answer.json()["id"])
+        return self.wait_for_end(answer.json()["id"])
 
     def get(self, path: str, **parameters: Any) -> Any:
         """The JSON of a read that must succeed."""

@@ -59,6 +59,17 @@ class Site:
             )
         return name
 
+    def make_key(self, *, tenant_id: int = 1, name: str = "t", scopes: tuple[str, ...] = ("admin",)) -> tuple[str, str]:
+        """A key of a tenant: its secret, its id."""
+        from service.auth.caller import digest_of, new_key
+        from store.access import keys
+
+        secret, prefix = new_key()
+        digest = digest_of(secret, self.context.settings.secret)
+        new = keys.NewKey(name=name, prefix=prefix, digest=digest, scopes=scopes, created_by="test")
+        with self.context.database.begin() as transaction:
+            return secret, keys.create(transaction, new, tenant_id=tenant_id).id
+
     def finish(self, run: str, record: Record | None = None, **ending: Any) -> None:
         """End a queued run as a worker would, with this record, judged."""
         from backprobe.rules import judge, why_none

@@ -62,7 +62,7 @@ class Stack:
 
     def log(self) -> str:
         """What all processes have written."""
-        return self.processes.said()
+        return self.processes.read_output()
 
     def submit(self, source: str, *, wake: bool = True, **asked: Any) -> str:
         """Queue a run; its public id comes back."""
@@ -81,8 +81,8 @@ class Stack:
         assert row is not None
         return row
 
-    def ended(self, public_id: str, seconds: float = 180.0) -> lifecycle.RunRow:
-        """A run, once it has ended."""
+    def wait_for_end(self, public_id: str, seconds: float = 180.0) -> lifecycle.RunRow:
+        """Wait until a run has ended and return it."""
         return self.wait(lambda: (row := self.run(public_id)).ended and row, f"the end of {public_id}", seconds)
 
     def running(self, public_id: str) -> lifecycle.RunRow:
@@ -91,7 +91,7 @@ class Stack:
 
     def wait(self, condition: Callable[[], Any], what: str, seconds: float = 180.0) -> Any:
         """Wait for a condition; on failure show what the processes wrote."""
-        return self.processes.until(condition, what, seconds)
+        return self.processes.wait_until(condition, what, seconds)
 
     def close(self) -> None:
         """Kill the processes and let go of the database."""
@@ -105,6 +105,6 @@ def stack_in(folder: Path, request: pytest.FixtureRequest, *urls: str) -> Iterat
     if request.param != "embedded":
         names = ("BACKPROBE_DATABASE_URL", "BACKPROBE_BROKER_URL")
         environment |= {name: request.getfixturevalue(url) for name, url in zip(names, urls, strict=True)}
-    one = Stack(environment=environment, folder=folder)
-    yield one
-    one.close()
+    opened = Stack(environment=environment, folder=folder)
+    yield opened
+    opened.close()

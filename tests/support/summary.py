@@ -82,7 +82,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """The tables."""
     times = config.stash[TIMES]
-    reports = [one for kind in terminalreporter.stats.values() for one in kind if hasattr(one, "processor_seconds")]
+    reports = [
+        report for kind in terminalreporter.stats.values() for report in kind if hasattr(report, "processor_seconds")
+    ]
     if times.wall_seconds() > LEAST_SECONDS:
         for line in (*where_time_went(reports), *slowest(reports), total(times)):
             terminalreporter.write_line(line)
@@ -101,10 +103,10 @@ def spent(reports: list[Any], key: Any) -> list[tuple[str, Spent]]:
     """What each folder, lane or case took, the longest first."""
     found: dict[str, Spent] = defaultdict(Spent)
     for report in reports:
-        one = found[key(report.nodeid)]
-        one.cases.add(report.nodeid)
-        one.wall_seconds += report.duration
-        one.processor_seconds += report.processor_seconds
+        cost = found[key(report.nodeid)]
+        cost.cases.add(report.nodeid)
+        cost.wall_seconds += report.duration
+        cost.processor_seconds += report.processor_seconds
     return sorted(found.items(), key=lambda row: -row[1].wall_seconds)
 
 
@@ -113,16 +115,16 @@ def where_time_went(reports: list[Any]) -> Iterator[str]:
     yield ""
     for title, key, most in (("folder", folder_of, 100), ("lane", lane, SLOWEST)):
         yield f"{title:64}{'cases':>8}{'wall s':>9}{'processor s':>13}"
-        for name, one in spent(reports, key)[:most]:
-            yield f"{name:64}{len(one.cases):8}{one.wall_seconds:9.1f}{one.processor_seconds:13.1f}"
+        for name, cost in spent(reports, key)[:most]:
+            yield f"{name:64}{len(cost.cases):8}{cost.wall_seconds:9.1f}{cost.processor_seconds:13.1f}"
         yield ""
 
 
 def slowest(reports: list[Any]) -> Iterator[str]:
     """The cases that took longest."""
     yield f"{'the slowest cases':72}{'wall s':>9}{'processor s':>13}"
-    for name, one in spent(reports, str)[:SLOWEST]:
-        yield f"{name.removeprefix('tests/')[:71]:72}{one.wall_seconds:9.1f}{one.processor_seconds:13.1f}"
+    for name, cost in spent(reports, str)[:SLOWEST]:
+        yield f"{name.removeprefix('tests/')[:71]:72}{cost.wall_seconds:9.1f}{cost.processor_seconds:13.1f}"
     yield ""
 
 

@@ -9,10 +9,10 @@ import pytest
 T = TypeVar("T")
 
 
-def until(
+def wait_until(
     condition: Callable[[], T], what: str | Callable[[], str] = "what this line waits for", seconds: float = 120.0
 ) -> T:
-    """The first value of the condition that is true; the test fails with `what` when none comes in time.
+    """Wait until the condition is true and return its value. The test fails with `what` after `seconds`.
 
     The deadline is for a loaded machine: a condition that comes is seen within hundredths of a second.
     """

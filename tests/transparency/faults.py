@@ -2,7 +2,7 @@
 
 usage: python faults.py RESULTS PART/PARTS
 RESULTS gets a JSON object: for each function what the program printed and returned, whether the function was reached,
-and what the engine counted. Run as a script, in a process of its own.
+and what the engine counted. Run as a script, in a separate process.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def injected(owner: Any, name: str) -> dict[str, Any]:
 
 
 def in_fork(owner: Any, name: str) -> dict[str, Any]:
-    """The same in a process of its own: what a fault leaves behind must not meet the next one."""
+    """The same in a separate process: what a fault leaves behind must not meet the next one."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

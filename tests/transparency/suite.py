@@ -8,7 +8,7 @@ SOURCE_FOLDER is the folder `test` of a public checkout of Ascend/pytorch: its `
 port of PyTorch's own suite, which PyTorch's wheels do not carry. The files are copied, made to run on a CPU, and never
 kept. Plain runs twice: a test that differs between the two proves nothing and is left out, by name. A difference is an
 outcome, a failure's text, or a warning (test, category, file, line, text). The exit code is 1 if there is one, or if
-the engine swallowed an error of its own.
+the engine swallowed an internal error.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def start(folder: Path, files: list[str], shard: str, tier: str | None, core: st
     while not ran.broken:
         note.unlink(missing_ok=True)
         ended = watched([sys.executable, *command], folder, environment, events)
-        seen = told(events)
+        seen = read_output(events)
         if tier is not None and (note.exists() or not ended.late):
             said = {"own_errors": 1, "own_error": f"ended with {ended.code}: {ended.said}"}
             ran.notes.append(json.loads(note.read_text()) if note.exists() else said)
@@ -105,7 +105,7 @@ def start(folder: Path, files: list[str], shard: str, tier: str | None, core: st
             ran.cut[at] = why
             print(f"    {at} {why}", flush=True)
     ran.seconds = time.monotonic() - began
-    for kind, *words in told(events):
+    for kind, *words in read_output(events):
         if kind == "test":
             ran.tests[words[0]] = words[1:]
         elif kind == "warning":
@@ -115,7 +115,7 @@ def start(folder: Path, files: list[str], shard: str, tier: str | None, core: st
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """How a process ended: its code, whether we ended it since a test took too long, the last words it printed."""
 
     code: int
@@ -123,7 +123,7 @@ class Ended:
     said: str
 
 
-def watched(command: list[str], folder: Path, environment: dict[str, str], events: Path) -> Ended:
+def watched(command: list[str], folder: Path, environment: dict[str, str], events: Path) -> ProcessEnd:
     """Run a command, and end it once nothing was added to its events for the time that a test may take."""
     late = False
     with tempfile.TemporaryFile("w+", errors="replace") as out:
@@ -138,27 +138,27 @@ def watched(command: list[str], folder: Path, environment: dict[str, str], event
                 late = True
                 end(process)
         out.seek(0)
-        return Ended(process.returncode, late, out.read()[-3000:])
+        return ProcessEnd(process.returncode, late, out.read()[-3000:])
 
 
 def cpu_seconds(process: psutil.Popen) -> float:
     """CPU time of a process and of its children that ended; those that run count from their start."""
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [process, *process.children(recursive=True)]
-        return sum(sum(one.cpu_times()[:4]) for one in family)
+        return sum(sum(row.cpu_times()[:4]) for row in family)
     return 0
 
 
 def end(process: psutil.Popen) -> None:
     """End a process and what it started."""
     family = [process, *process.children(recursive=True)]
-    for one in family:
+    for member in family:
         with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
+            member.kill()
     process.wait()
 
 
-def told(events: Path) -> list[list[Any]]:
+def read_output(events: Path) -> list[list[Any]]:
     """What the runner wrote, without a last line that was cut."""
     found = []
     for line in events.read_text().splitlines() if events.exists() else []:

@@ -1,4 +1,4 @@
-"""What a program could notice of being recorded is told in the record's header, and is as told."""
+"""What a program could notice of being recorded is listed in the record's header, and is as listed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FENCES = {
     "program.exit.exit_code": "three comparisons",
     "program.exit.show": "the program's own traceback is printed by it",
     "tracking.graph.nodes.Nodes._on_arrival": "a look-up before the fence",
-    "tracking.graph.passes.Passes.arrived": "one call of the fence",
+    "tracking.graph.passes.Passes.take_gradients": "one call of the fence",
     "instrument.taps.step_begins": "one call of the fence",
     "instrument.taps.step_ended": "one call of the fence",
 }
@@ -38,7 +38,9 @@ REACHED = 3
 
 
 @pytest.fixture(scope="module", params=[(c, p) for c in ("python", "c") for p in TAKEN], ids=str)
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, require: Any) -> dict[str, Any]:
+def run_faults(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, require: Any
+) -> dict[str, Any]:
     if request.param[0] == "c":
         require("core")
     results = tmp_path_factory.mktemp("faults") / "results.json"
@@ -48,18 +50,18 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return json.loads(results.read_text())
 
 
-def test_the_program_never_notices(found: dict[str, Any]) -> None:
-    plain = found[""]
+def test_the_program_never_notices(run_faults: dict[str, Any]) -> None:
+    plain = run_faults[""]
     assert plain["own_errors"] == 0
     assert plain["code"] == 1
-    reached = {name: ran for name, ran in found.items() if ran.get("reached")}
+    reached = {name: ran for name, ran in run_faults.items() if ran.get("reached")}
     assert len(reached) >= REACHED
     noticed = [n for n, ran in reached.items() if any(ran[key] != plain[key] for key in ("out", "err", "code"))]
     assert set(noticed) <= set(FENCES)
 
 
-def test_each_error_is_counted_and_the_first_one_told(found: dict[str, Any]) -> None:
-    for name, ran in found.items():
+def test_each_error_is_counted_and_the_first_one_told(run_faults: dict[str, Any]) -> None:
+    for name, ran in run_faults.items():
         if ran.get("reached") and name not in FENCES:
             assert ran["own_errors"] > 0, name
             assert "planted in" in ran["own_error"], name

@@ -33,7 +33,7 @@ CORES = ("c", "python") if WHOLE else (None,)
 STEPS = 20
 
 
-def told(text: str) -> str:
+def normalize(text: str) -> str:
     """A stream without addresses, process ids and torch's own log lines."""
     lines = [line for line in text.splitlines() if not re.match(r"USDT:|\[[WIE]\d{4} |\[Gloo\]", line)]
     return re.sub(r"0x[0-9a-f]+|\[rank\d\]:.*", "~", "\n".join(lines))
@@ -45,16 +45,16 @@ def trained(request: pytest.FixtureRequest) -> Callable[[str], list[Any]]:
     together = tuple(SMALL)
 
     @functools.cache
-    def of(kinds: tuple[str, ...]) -> list[Any]:
+    def run_jobs(kinds: tuple[str, ...]) -> list[Any]:
         jobs = [(mode, str(FOLDER / "train.py"), [kind, str(MODELS)]) for kind in kinds for mode in ("plain", *MODES)]
         return run(jobs, request.param)
 
-    def one(kind: str) -> list[Any]:
+    def results_of_kind(kind: str) -> list[Any]:
         kinds = together if kind in together else (kind,)
         at, each = kinds.index(kind), 1 + len(MODES)
-        return of(kinds)[at * each : (at + 1) * each]
+        return run_jobs(kinds)[at * each : (at + 1) * each]
 
-    return one
+    return results_of_kind
 
 
 @pytest.mark.parametrize("kind", KINDS if WHOLE else SMALL)
@@ -66,7 +66,7 @@ def test_a_training_gives_the_same_bits(kind: str, trained: Any) -> None:
     assert len(plain["out"].splitlines()) > STEPS
     for mode, ran in zip(MODES, captured, strict=True):
         assert ran["out"] == plain["out"], mode
-        assert told(ran["err"]) == told(plain["err"]), mode
+        assert normalize(ran["err"]) == normalize(plain["err"]), mode
         assert (ran["code"], ran.get("own_errors")) == (0, 0), (mode, ran.get("own_error"))
         assert ran["rows"] > STEPS
 

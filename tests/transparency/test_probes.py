@@ -44,13 +44,13 @@ class Answers:
 @pytest.fixture(scope="module")
 def answers() -> Callable[[str], Answers]:
     @functools.cache
-    def asked(mode: str) -> Answers:
+    def run_probes(mode: str) -> Answers:
         core = "python" if mode.endswith("by the twin") else None
         (ran,) = run([(mode.split(maxsplit=1)[0], PROGRAM, [])], core)
         said = dict(json.loads(line) for line in ran["out"].splitlines() if line.startswith("["))
         return Answers(ran["code"], said, ran.get("own_errors", 0), ran.get("own_error"))
 
-    return asked
+    return run_probes
 
 
 def test_there_are_more_than_the_twenty_of_the_design() -> None:

@@ -19,7 +19,7 @@ REAL = FOLDER.parents[1] / "real_programs"
 TIERS = ("grad", "full")
 
 
-def told(text: str) -> str:
+def normalize(text: str) -> str:
     """A stream without addresses, and without the log lines of torch's C++, which carry a time and a process id."""
     lines = [line for line in text.splitlines() if not re.match(r"USDT:|\[[WIE]\d{4} |\[Gloo\]", line)]
     return re.sub(r"0x[0-9a-f]+", "0x", "\n".join(lines))
@@ -35,8 +35,8 @@ def test_it_does_what_it_does_plain(path: Path, require: Any) -> None:
     assert plain["code"] == 0, plain["err"]
     assert plain["out"]
     for tier, ran in zip(TIERS, captured, strict=True):
-        assert told(ran["out"]) == told(plain["out"]), tier
-        assert told(ran["err"]) == told(plain["err"]), tier
+        assert normalize(ran["out"]) == normalize(plain["out"]), tier
+        assert normalize(ran["err"]) == normalize(plain["err"]), tier
         assert (ran["code"], ran.get("own_errors")) == (0, 0), (tier, ran.get("own_error"))
         assert ran["rows"] > 50
 
@@ -49,5 +49,5 @@ def test_torch_refuses_nothing_for_a_reference_of_ours(name: str, core: str, req
     path = FOLDER / "refusals.py" if name == "refusals" else REAL / f"{name}.py"
     plain, captured = run([(mode, str(path), []) for mode in ("plain", "captured-full")], core)
     assert (plain["code"], captured["code"]) == (0, 0), captured["err"]
-    assert told(captured["out"]) == told(plain["out"])
+    assert normalize(captured["out"]) == normalize(plain["out"])
     assert captured["own_errors"] == 0, captured["own_error"]

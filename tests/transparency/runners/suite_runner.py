@@ -28,7 +28,7 @@ class Outcomes:
         self.events = events
 
     def tell(self, *words):
-        with open(self.events, "a") as out:  # what stands in the file is what a process that dies leaves
+        with open(self.events, "a") as out:  # a process that dies leaves what the file contains
             out.write(json.dumps(words) + "\n")
 
     def pytest_collection_modifyitems(self, items):
