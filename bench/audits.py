@@ -2,7 +2,7 @@
 
 usage: python -m bench.audits [--corpora own,public,second] [--every 1] [--plain 24] [--stacks embedded,...]
 
-The programs lie in a folder, each in a file of its own, and `backprobe audit FOLDER` is the one command. Counted is the
+The programs lie in a folder, one file each, and `backprobe audit FOLDER` is the one command. Counted is the
 CPU time of the service with its workers, of every program's process, of the database's connections and of the command.
 A single run is the same program captured in a fork of this machine's own and judged here by the same policy: no queue,
 no sandbox, no database. `python script.py` is measured for some of the programs, half before the audit and half after.
@@ -28,7 +28,7 @@ import psutil
 from backprobe.record import Record
 from backprobe.rules import judge
 from backprobe.rules.policy import Found, Rules
-from backprobe.show.formats.program_report import reported
+from backprobe.show.formats.program_report import report_program
 from bench.service import serving, stores
 from bench.tables import middle, table, write
 from tests.corpus.cases import Corpus, load_set
@@ -86,17 +86,17 @@ def _of_corpus(corpus: Corpus) -> Iterator[tuple[str, str]]:
 def single(record: Record) -> Told:
     """What the audit's policy says of one record."""
     judgement, rules = judge(record), Rules()
-    shown = [one for one in judgement.findings if one.suppressed is None]
+    shown = [finding for finding in judgement.findings if finding.suppressed is None]
     found = [
         Found(
-            rule=one.rule.name, code=one.rule.code, level=one.level, confidence=one.confidence,
-            fingerprint=one.fingerprint,
+            rule=finding.rule.name, code=finding.rule.code, level=finding.level, confidence=finding.confidence,
+            fingerprint=finding.fingerprint,
         )
-        for one in shown
+        for finding in shown
     ]  # fmt: skip
     cells = rules.cells(found, (), [skipped.name for skipped in judgement.not_run])
-    status = "succeeded" if reported(record, judgement, script="").ended_well else "failed"
-    places = sorted((one.rule.code, one.location.region.start_line) for one in shown)
+    status = "succeeded" if report_program(record, judgement, script="").ended_well else "failed"
+    places = sorted((finding.rule.code, finding.location.region.start_line) for finding in shown)
     return rules.verdict(status, cells, judged=True, backward_calls=len(record.backward_calls)), tuple(places)
 
 
@@ -126,17 +126,17 @@ def audited(stack: str, folder: Path, most: int) -> Audited:
             database = _name_of_database(where)
             before = _tree_seconds(service.process.pid), _database_seconds(database), os.times()
             began = time.monotonic()
-            told = _asked(folder, service.port)
+            told = _run_audit(folder, service.port)
             seconds = time.monotonic() - began
             after = _tree_seconds(service.process.pid), _database_seconds(database), os.times()
     items = {
-        one["name"]: (one["verdict"], tuple(sorted((f["rule"]["code"], _line(f)) for f in one["findings"])))
-        for one in told["items"]
+        item["name"]: (item["verdict"], tuple(sorted((f["rule"]["code"], _line(f)) for f in item["findings"])))
+        for item in told["items"]
     }
     command = after[2].children_user + after[2].children_system - before[2].children_user - before[2].children_system
     endings = {
-        one["name"]: f"{one['ending']}, {one['problem'] or 'not refused'}, {one['rules_judged']} rules"
-        for one in told["items"]
+        item["name"]: f"{item['ending']}, {item['problem'] or 'not refused'}, {item['rules_judged']} rules"
+        for item in told["items"]
     }
     return Audited(
         seconds=seconds, service=after[0] - before[0], database=after[1] - before[1], command=command, told=items,
@@ -144,7 +144,7 @@ def audited(stack: str, folder: Path, most: int) -> Audited:
     )  # fmt: skip
 
 
-def _asked(folder: Path, port: int) -> Mapping[str, Any]:
+def _run_audit(folder: Path, port: int) -> Mapping[str, Any]:
     """`backprobe audit FOLDER`, and what it wrote as JSON.
 
     Raises:
@@ -168,9 +168,9 @@ def _tree_seconds(pid: int) -> float:
     """CPU seconds of a process, of those below it, and of all below it that have ended."""
     root = psutil.Process(pid)
     total = 0.0
-    for one in (root, *root.children(recursive=True)):
+    for process in (root, *root.children(recursive=True)):
         with contextlib.suppress(psutil.NoSuchProcess):
-            total += sum(one.cpu_times()[:4])
+            total += sum(process.cpu_times()[:4])
     return total
 
 
@@ -182,11 +182,11 @@ def _name_of_database(where: Mapping[str, str]) -> str | None:
 def _database_seconds(name: str | None) -> float:
     """CPU seconds of PostgreSQL's connections to this database that are open now."""
     total = 0.0
-    for one in psutil.process_iter(["cmdline"]):
-        words = " ".join(one.info["cmdline"] or ())
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or ())
         if name is not None and words.startswith("postgres:") and name in words:
             with contextlib.suppress(psutil.NoSuchProcess):
-                total += sum(one.cpu_times()[:2])
+                total += sum(process.cpu_times()[:2])
     return total
 
 
@@ -228,17 +228,17 @@ def main() -> None:
             (folder / "programs" / path).write_text(text)
         for stack in asked.stacks.split(","):
             half = len(sample) // 2
-            alone = plain([texts[one] for one in sample[:half]])
+            alone = plain([texts[number] for number in sample[:half]])
             found = audited(stack, folder, 2 * len(texts))
-            alone += plain([texts[one] for one in sample[half:]])
+            alone += plain([texts[number] for number in sample[half:]])
             wrong = differing(found, singles)
-            lines += [f"{stack}: {one}" for one in wrong]
+            lines += [f"{stack}: {difference}" for difference in wrong]
             rows.append(_row(stack, found, len(texts), alone, len(wrong)))
     head = (
         "stack", "programs", "told otherwise than alone", "wall, s", "CPU s: service and programs", "database",
         "command", "CPU s of a program", "`python script.py`, CPU s", "scripts per CPU second, times as many", "",
     )  # fmt: skip
-    told = "".join(f"\n\n* {one}" for one in lines)
+    told = "".join(f"\n\n* {line}" for line in lines)
     write("audits", "One audit of the corpora's programs", f"{table(head, rows)}{told}")
 
 

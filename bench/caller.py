@@ -25,7 +25,7 @@ class Caller:
         return "\r\n".join([*lines, "", ""]).encode()
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
-        """Body of the answer, on a connection of its own.
+        """Return the body of the answer to a request on a new connection.
 
         Raises:
             RuntimeError: it was refused.
@@ -44,7 +44,7 @@ class Caller:
         """A run that waits for a worker."""
         return str(json.loads(self.ask("POST", "/v1/runs", b'{"source": "x = 1\\n"}'))["id"])
 
-    def opened(self, *pieces: bytes) -> socket.socket:
+    def open_connection(self, *pieces: bytes) -> socket.socket:
         """A connection on which this was sent."""
         connection = socket.create_connection(("127.0.0.1", self.port), 120)
         with contextlib.suppress(OSError):
@@ -54,4 +54,4 @@ class Caller:
 
     def stream(self, run: str) -> socket.socket:
         """A stream of the run's events."""
-        return self.opened(self.head("GET", f"/v1/runs/{run}/events", Accept="text/event-stream"))
+        return self.open_connection(self.head("GET", f"/v1/runs/{run}/events", Accept="text/event-stream"))

@@ -42,7 +42,7 @@ def once(program: str, mode: str) -> float:
 
 
 def fresh(program: str, mode: str) -> float:
-    """The same in a process of its own."""
+    """Do the same in a separate process."""
     command = [sys.executable, "-m", "bench.capture", "--once", program, mode]
     done = subprocess.run(command, cwd=PROGRAMS.parents[1], check=True, capture_output=True, text=True)
     return float(done.stdout.split()[-1])

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from bench.pace import outlet, resident
-from bench.rivals import Step, under
+from bench.rivals import Step, wrap_step
 
 
 def settled(device: str) -> float:
@@ -40,11 +40,11 @@ def memory(device: str) -> dict[str, float]:
 
 def serve(step: Step, mode: str, device: str, model: Any, inputs: Any, optimizer: Any) -> None:
     """Answer until nobody asks any more."""
-    step, _ = under(mode, step, model, inputs, optimizer)
+    step, _ = wrap_step(mode, step, model, inputs, optimizer)
     outlet.kept = None
     for _ in range(3):
         step()
-    parameters = sum(one.numel() for one in model.parameters())
+    parameters = sum(parameter.numel() for parameter in model.parameters())
     print(json.dumps({"parameters": parameters, "once": together(step, 1, device)}), flush=True)
     for line in sys.stdin:
         word, *rest = line.split()

@@ -86,7 +86,7 @@ async def editing(folder: Path, url: str) -> AsyncIterator[Editor]:
         """Not measured."""
 
     @client.feature("backprobe/status")
-    def said(params: Any) -> None:
+    def on_state(params: Any) -> None:
         if params.state == "idle" and "succeeded" in params.message:
             editor.ended.set()
         elif params.state == "trouble":
@@ -115,9 +115,9 @@ def processor_seconds(roots: list[int]) -> float:
     """Of these processes, all that live below them, and all that ended below them."""
     total = 0.0
     for root in roots:
-        for one in (process := psutil.Process(root), *process.children(recursive=True)):
+        for member in (process := psutil.Process(root), *process.children(recursive=True)):
             try:
-                spent = one.cpu_times()
+                spent = member.cpu_times()
             except psutil.NoSuchProcess:
                 continue
             total += spent.user + spent.system + spent.children_user + spent.children_system

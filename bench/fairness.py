@@ -22,7 +22,7 @@ from pathlib import Path
 
 from backprobe.client import new_run_id
 from bench.caller import Caller
-from bench.greedy_tenant import THINGS, taken
+from bench.greedy_tenant import THINGS, hold_capacity
 from bench.service import Service, serving, stores
 from bench.tables import middle, table, write
 
@@ -36,7 +36,7 @@ IDLE = 500
 IDLE_SECONDS = 5.0
 
 
-class Asked:
+class TenantNeeds:
     """What a tenant lives by."""
 
     def __init__(self, caller: Caller) -> None:
@@ -71,7 +71,7 @@ class Asked:
         self.caller.ask("POST", f"/v1/runs/{run}/end", b"{}")
 
 
-def timed(asked: Asked, asks: int, into: Mapping[str, list[float]], refused: dict[str, int]) -> None:
+def timed(asked: TenantNeeds, asks: int, into: Mapping[str, list[float]], refused: dict[str, int]) -> None:
     """Each kind so many times, by turns; what was refused is counted, and has no time."""
     for _ in range(asks):
         for kind, ask in asked.kinds().items():
@@ -89,13 +89,13 @@ def compared(
 ) -> Iterator[list[str]]:
     """Rows of the table: each thing, and each kind of request while it is taken; asked with a key for each thing."""
     for thing, caller in zip(things, others, strict=True):
-        asked = Asked(caller)
+        asked = TenantNeeds(caller)
         quiet: dict[str, list[float]] = defaultdict(list)
         busy: dict[str, list[float]] = defaultdict(list)
         refused: dict[str, int] = defaultdict(int)
         for _ in range(rounds):
             timed(asked, asks, quiet, refused)
-            with taken(thing, greedy):
+            with hold_capacity(thing, greedy):
                 timed(asked, asks, busy, refused)
         for kind in asked.kinds():
             calm = quiet[kind]
@@ -117,7 +117,7 @@ def cost(pid: int) -> tuple[float, float, int]:
     return seconds, int(stat[21]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20), int(stat[17])
 
 
-def idle(service: Service, one: Caller) -> str:
+def idle(service: Service, caller: Caller) -> str:
     """What idle streams cost the web process."""
 
     def used() -> tuple[float, float, int]:
@@ -126,9 +126,9 @@ def idle(service: Service, one: Caller) -> str:
         after = cost(service.process.pid)
         return (after[0] - before[0]) / IDLE_SECONDS, after[1], after[2]
 
-    run = one.submit()
+    run = caller.submit()
     without = used()
-    held = [one.stream(run) for _ in range(IDLE)]
+    held = [caller.stream(run) for _ in range(IDLE)]
     for connection in held:
         connection.recv(1 << 16)
     with_them = used()
@@ -148,7 +148,7 @@ def keys(environment: Mapping[str, str], tenant: str, count: int) -> list[str]:
         subprocess.run([*command, "--tenant", tenant], env=environ, check=True, capture_output=True, text=True)
         for _ in range(count)
     ]
-    return [one.stdout.strip() for one in made]
+    return [answer.stdout.strip() for answer in made]
 
 
 def main() -> None:

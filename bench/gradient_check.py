@@ -32,9 +32,14 @@ def work(model: str, mode: str, target: str) -> None:
     """The measured process."""
     from backprobe.capture import Options, run_path
 
-    end = run_path(PROGRAM, [model, str(STEPS), target], Options(check=mode == "checked"), lambda _frames: None)
+    end = run_path(
+        PROGRAM,
+        [model, str(STEPS), target],
+        Options(check="full" if mode == "checked" else "off"),
+        lambda _frames: None,
+    )
     if end.own_errors or end.exit_code:
-        sys.exit(f"{end.exit_code}, {end.own_errors} errors of ours, the first: {end.own_error}")
+        sys.exit(f"{end.exit_code}, {end.own_errors} internal errors, the first: {end.own_error}")
 
 
 def measured(model: str, mode: str, folder: Path) -> dict[str, Any]:

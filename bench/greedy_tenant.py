@@ -1,7 +1,7 @@
 """A tenant that takes all it can get of one thing: streams, waits, room for bodies, connections, requests.
 
-`with taken("streams", keys):` holds them meanwhile. What is held lives in this process. Requests without a pause, and
-the control, two programs that only burn processor time, are processes of their own.
+`with hold_capacity("streams", keys):` holds them meanwhile. What is held lives in this process. Requests without a
+pause, and the control, two programs that only burn processor time, are separate processes.
 """
 
 import contextlib
@@ -25,41 +25,41 @@ def _streams(greedy: list[Caller]) -> Iterator[socket.socket]:
 def _waits(greedy: list[Caller]) -> Iterator[socket.socket]:
     run = greedy[0].submit()
     for number in range(16):
-        one = greedy[number % len(greedy)]
-        yield one.opened(one.head("GET", f"/v1/runs/{run}", Prefer="wait=30"))
+        caller = greedy[number % len(greedy)]
+        yield caller.open_connection(caller.head("GET", f"/v1/runs/{run}", Prefer="wait=30"))
 
 
 def _bodies(greedy: list[Caller]) -> Iterator[socket.socket]:
     piece = b"x" * (8 << 20)
     for number in range(48):  # 384 MiB on the disk of temporary files
-        one = greedy[number % len(greedy)]
-        yield one.opened(one.head("POST", "/v1/audits", Content_Length=256 << 20), piece)
+        caller = greedy[number % len(greedy)]
+        yield caller.open_connection(caller.head("POST", "/v1/audits", Content_Length=256 << 20), piece)
 
 
 def _connections(greedy: list[Caller]) -> Iterator[socket.socket]:
     for number in range(2500):
-        yield greedy[0].opened(b"GET /v1/runs HTTP/1.1\r\nHost: loc" if number % 2 else b"")
+        yield greedy[0].open_connection(b"GET /v1/runs HTTP/1.1\r\nHost: loc" if number % 2 else b"")
 
 
 def _busy(kind: str, greedy: list[Caller], going: threading.Event) -> None:
-    """In a process of its own: requests without a pause."""
+    """In a separate process, send requests without a pause."""
     items = [{"custom_id": str(number), "source": f"x = {number}\n"} for number in range(100)]
     audit = json.dumps({"items": items}).encode()
 
-    def client(one: Caller) -> None:
+    def client(caller: Caller) -> None:
         while True:
             with contextlib.suppress(RuntimeError, OSError):
                 if kind == "audits":
-                    one.ask("POST", "/v1/audits", audit)
+                    caller.ask("POST", "/v1/audits", audit)
                 elif kind == "queue":
-                    one.submit()
+                    caller.submit()
                 else:
-                    one.ask("GET", "/v1/findings?limit=1000")
-                    one.ask("PUT", f"/v1/runs/{new_run_id()}", b"{}")
+                    caller.ask("GET", "/v1/findings?limit=1000")
+                    caller.ask("PUT", f"/v1/runs/{new_run_id()}", b"{}")
                 going.set()
 
-    for one in greedy * (1 if kind == "audits" else 4):
-        threading.Thread(target=client, args=(one,), daemon=True).start()
+    for caller in greedy * (1 if kind == "audits" else 4):
+        threading.Thread(target=client, args=(caller,), daemon=True).start()
     threading.Event().wait()
 
 
@@ -79,12 +79,12 @@ def _burn(_: str, __: list[Caller], going: threading.Event) -> None:
 
 
 @contextlib.contextmanager
-def taken(kind: str, greedy: list[Caller]) -> Iterator[None]:
+def hold_capacity(kind: str, greedy: list[Caller]) -> Iterator[None]:
     """All that this tenant can get of it, meanwhile."""
     if kind in HELD:
         with contextlib.ExitStack() as held:
-            for one in HELD[kind](greedy):
-                held.enter_context(contextlib.closing(one))
+            for connection in HELD[kind](greedy):
+                held.enter_context(contextlib.closing(connection))
             time.sleep(0.3)
             yield
         time.sleep(0.3)

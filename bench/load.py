@@ -2,7 +2,7 @@
 
 usage: python -m bench.load [--clients 50] [--seconds 60] [--outrun 20] [--stacks "embedded,PostgreSQL + Redis"]
 
-Each client has a key of its own and one connection, kept open; between two requests it thinks for 0.1 to 0.5 s, and it
+Each client has its own key and one connection, kept open; between two requests it thinks for 0.1 to 0.5 s, and it
 waits where Retry-After asks for that. Of 20 requests 17 are reads, 2 submit, 1 submits and waits. An error is a 5xx, a
 refusal without Retry-After, a broken connection, or an answer that took 40 s. The rate limits are the defaults: the
 tenant's queue may fill, and then 429 is the right answer.
@@ -47,7 +47,7 @@ READS = (
 
 
 @dataclass
-class Seen:
+class LoadResults:
     """What all clients saw."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -69,12 +69,12 @@ class Seen:
 
 
 @dataclass
-class One:
+class Client:
     """One client: its key, its connection, its own random numbers."""
 
     port: int
     key: str
-    seen: Seen
+    seen: LoadResults
     number: int
     outruns: bool = False
 
@@ -120,16 +120,16 @@ def keys(service: Service, count: int) -> list[str]:
     return [service.ask("POST", "/v1/keys", asked)[1]["secret"] for _ in range(count)]
 
 
-def measure(stack: str, clients: int, seconds: float, *, outruns: bool = False) -> tuple[Seen, dict[str, int]]:
+def measure(stack: str, clients: int, seconds: float, *, outruns: bool = False) -> tuple[LoadResults, dict[str, int]]:
     """What the clients saw, and what the queue was at the end."""
-    seen = Seen()
+    seen = LoadResults()
     more = {**UNLIMITED, "BACKPROBE_MOST_QUEUED": str(clients)} if outruns else {}
     with stores(stack) as environment, serving({**environment, **more}) as service:
         seen.runs = [service.run(SNIPPET)["id"] for _ in range(FIRST_RUNS)]
         made = keys(service, clients)
         until = time.monotonic() + seconds
         threads = [
-            threading.Thread(target=One(service.port, key, seen, number, outruns).live, args=(until,))
+            threading.Thread(target=Client(service.port, key, seen, number, outruns).live, args=(until,))
             for number, key in enumerate(made)
         ]
         for thread in threads:
@@ -141,7 +141,7 @@ def measure(stack: str, clients: int, seconds: float, *, outruns: bool = False) 
     return seen, {name: sum(int(queue[name]) for queue in queues) for name in ("queued", "running")}
 
 
-def row(stack: str, phase: str, kind: str, seen: Seen) -> list[object]:
+def row(stack: str, phase: str, kind: str, seen: LoadResults) -> list[object]:
     """A row of the table."""
     taken = sorted(seen.seconds[kind])
     told = {status: count for (of, status), count in sorted(seen.statuses.items()) if of == kind}

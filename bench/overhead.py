@@ -63,7 +63,7 @@ def work(model: str, mode: str) -> None:
 
     end = run_path(TRAIN, [model, mode], options(mode), pace.outlet.write)
     if end.own_errors:
-        sys.exit(f"{end.own_errors} errors of ours, the first: {end.own_error}")
+        sys.exit(f"{end.own_errors} internal errors, the first: {end.own_error}")
 
 
 class Worker:
@@ -166,7 +166,7 @@ def first_capture() -> list[float]:
     return times[1:]
 
 
-def shown(model: str, mode: str, found: dict[str, float]) -> list[str]:
+def format_row(model: str, mode: str, found: dict[str, float]) -> list[str]:
     """A row of the table."""
     whole = found.get("rows")
     rows = f"{whole:.0f}" if whole is not None else ""
@@ -207,8 +207,8 @@ def modes(asked: argparse.Namespace) -> tuple[list[str], list[str]]:
     from backprobe.capture import Options
 
     wanted = asked.tiers.split(",") if asked.tiers else [*TIERS, *MODULES]
-    absent = [f"{one}: not installed (extra `bench`)" for one in wanted if one in MODULES and not there(one)]
-    kept = [one for one in wanted if one not in MODULES or there(one)]
+    absent = [f"{tool}: not installed (extra `bench`)" for tool in wanted if tool in MODULES and not there(tool)]
+    kept = [tool for tool in wanted if tool not in MODULES or there(tool)]
     if "sampled" in kept and "every" not in Options.__dataclass_fields__:
         kept.remove("sampled")
         absent.append("sampled: this version takes no samples")
@@ -257,14 +257,14 @@ def main() -> None:
         found, without = measured(model, kept, asked)
         absent += without
         for mode, values in found.items():
-            rows.append(shown(model, mode, values))
+            rows.append(format_row(model, mode, values))
             print(" | ".join(rows[-1]), flush=True)
     print(*absent, sep="\n")
     if asked.write or not (asked.models or asked.tiers):
-        _written(rows, absent, asked)
+        _write_results(rows, absent, asked)
 
 
-def _written(rows: list[list[str]], absent: list[str], asked: argparse.Namespace) -> None:
+def _write_results(rows: list[list[str]], absent: list[str], asked: argparse.Namespace) -> None:
     from backprobe.capture.torch_access import native
 
     first = first_capture()

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.rivals import Step, under
+from bench.rivals import Step, wrap_step
 
 BLOCK_SECONDS = 0.06
 """Process seconds of the steps whose mean is one figure: three flushes of a record fall into each."""
@@ -117,7 +117,7 @@ def counts(step: Step, steps: int = 4) -> dict[str, float]:
 
 def serve(step: Step, mode: str, model: Any, inputs: Any, optimizer: Any) -> None:
     """Answer the bench until it has no more to ask."""
-    step, captured = under(mode, step, model, inputs, optimizer)
+    step, captured = wrap_step(mode, step, model, inputs, optimizer)
     started = time.process_time()
     for _ in range(3):
         step()

@@ -4,7 +4,7 @@ usage: python -m bench.pages [ADDRESS] [--times 20]     beside `make run`; ADDRE
 
 Four programs are submitted: a snippet, 10,000 steps of a small network, 500 steps of a transformer, and one step of a
 transformer whose graph has 20,000 nodes. Each page is asked for in turn with one that reads nothing
-(`/problems/not-found`): the ratio is what stays when the machine is busy. In Chromium a page is opened anew each time;
+(`/problems/not-found`): the ratio is what stays when the machine is busy. In Chromium a page is opened again each time;
 processor time is that of its main thread, as the browser tells it.
 """
 
@@ -96,18 +96,18 @@ def programs() -> dict[str, str]:
     }
 
 
-def _asked(url: str, body: dict[str, Any] | None = None) -> Any:
+def _send_request(url: str, body: dict[str, Any] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
-def _ended(url: str, source: str) -> str:
+def _await_run_page(url: str, source: str) -> str:
     """The path of the page of a run of this program, at its end."""
-    run = _asked(f"{url}/v1/runs", {"source": source, "limits": {"wall_seconds": 300, "cpu_seconds": 300}})["id"]
+    run = _send_request(f"{url}/v1/runs", {"source": source, "limits": {"wall_seconds": 300, "cpu_seconds": 300}})["id"]
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not _asked(f"{url}/v1/runs/{run}")["ended"]:
+    while not _send_request(f"{url}/v1/runs/{run}")["ended"]:
         if time.monotonic() > deadline:
             raise SystemExit(f"run {run} has not ended within {PATIENCE_SECONDS} s")
         time.sleep(1)
@@ -130,7 +130,7 @@ new PerformanceObserver((seen) => {
 """
 
 
-def _opened(browser: Any, address: str) -> tuple[float, float, float, int]:
+def _measure_page(browser: Any, address: str) -> tuple[float, float, float, int]:
     """First paint, the main thread's processor time and the longest task in ms, and the elements of the page."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     tab = context.new_page()
@@ -140,7 +140,7 @@ def _opened(browser: Any, address: str) -> tuple[float, float, float, int]:
     tab.goto(address)
     tab.wait_for_selector("#graph [data-box], #main")
     tab.wait_for_load_state("networkidle")
-    told = {one["name"]: one["value"] for one in wire.send("Performance.getMetrics")["metrics"]}
+    told = {metric["name"]: metric["value"] for metric in wire.send("Performance.getMetrics")["metrics"]}
     paint = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
     found = (
         paint,
@@ -165,11 +165,11 @@ def main() -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, source in programs().items():
-            path = _ended(url, source)
+            path = _await_run_page(url, source)
             pairs = [(_shell(url, path), _shell(url, PLAIN)[0]) for _ in range(asked.times)]
             shells = sorted(shell for (shell, _), _ in pairs)
-            seen = [_opened(browser, url + path) for _ in range(max(3, asked.times // 4))]
-            paint, cpu, longest = (statistics.median(one[at] for one in seen) for at in range(3))
+            seen = [_measure_page(browser, url + path) for _ in range(max(3, asked.times // 4))]
+            paint, cpu, longest = (statistics.median(load[at] for load in seen) for at in range(3))
             rows.append(
                 [
                     name, f"{statistics.median(shells):.0f} ({shells[int(0.95 * (len(shells) - 1))]:.0f})",

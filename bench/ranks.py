@@ -86,14 +86,17 @@ def ranks(port: int, key: str, numbers: Sequence[int], world: int, frames: Frame
         began = time.monotonic()
         for at, several in frames:
             time.sleep(max(0.0, began + at * step - time.monotonic()))
-            for one in senders:
-                one.put(several)
-        closing = [threading.Thread(target=one.close, args=({}, 60.0)) for one in senders]
-        for one in closing:
-            one.start()
-        for one in closing:
-            one.join()
-        told = [(one.health.run, one.health.state, one.health.dropped, one.health.requests) for one in senders]
+            for sender in senders:
+                sender.put(several)
+        closing = [threading.Thread(target=sender.close, args=({}, 60.0)) for sender in senders]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join()
+        told = [
+            (sender.health.run, sender.health.state, sender.health.dropped, sender.health.requests)
+            for sender in senders
+        ]
         out.put((Timed.seen, told))
 
 
@@ -118,7 +121,7 @@ def rows_of(frames: bytes) -> Counter[str]:
     return Counter() if record is None else Counter({table: len(getattr(record, table)) for table in TABLES})
 
 
-def lost(caller: Caller, run: str, put: Counter[str]) -> int | None:
+def count_lost_rows(caller: Caller, run: str, put: Counter[str]) -> int | None:
     """How many of the rows that were put are not in what the service gives back; None: the run has not ended."""
     deadline = time.monotonic() + END_SECONDS
     while not json.loads(caller.ask("GET", f"/v1/runs/{run}", Prefer="wait=30"))["ended"]:
@@ -144,21 +147,21 @@ def together(service: Service, environment: Mapping[str, str], asked: argparse.N
     over = threading.Event()
     busy: list[float] = []
     feeling = threading.Thread(target=lambda: busy.extend(submits(other, over, 3600.0)))
-    for one in jobs:
-        one.start()
+    for job in jobs:
+        job.start()
     feeling.start()
     said = [out.get() for _ in jobs]
     over.set()
     feeling.join()
-    for one in jobs:
-        one.join()
-    seen = [one for several, _ in said for one in several]
-    told = [one for _, several in said for one in several]
+    for job in jobs:
+        job.join()
+    seen = [item for several, _ in said for item in several]
+    told = [item for _, several in said for item in several]
     put = rows_of(b"".join(several for _, several in frames))
     caller = Caller(service.port, key)
-    missing = {run: lost(caller, run, put) for run, state, *_ in told if state == "closed"}
+    missing = {run: count_lost_rows(caller, run, put) for run, state, *_ in told if state == "closed"}
     refused = Counter(status for _, status, _ in seen if status not in (200, 201, 204))
-    row = [str(sum(1 for kind, *_ in seen if kind == "frames")), f"{max(one[3] for one in told)}"]
+    row = [str(sum(1 for kind, *_ in seen if kind == "frames")), f"{max(item[3] for item in told)}"]
     for kind in ("frames", "end"):
         taken = sorted(1000 * seconds for of, _, seconds in seen if of == kind)
         row.append(f"{statistics.median(taken):.0f} / {taken[int(0.95 * len(taken))]:.0f} / {taken[-1]:.0f}")

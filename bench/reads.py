@@ -25,18 +25,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backprobe.rules import judge, why_none
 from bench.service import stores
-from bench.stored import short_record
+from bench.stored_runs import short_record
 from bench.tables import pair_ratios, spread, table, write
 from service.api.records.tensor_filters import TensorsQuery
-from service.api.runs.run_json import recorded, run_of
+from service.api.runs.run_json import require_record, run_of
 from service.app import create_app
 from service.context import Context
 from service.settings import RateLimits, Settings
 from service.web.body import query
-from service.web.reply import after_of, cache_headers, not_modified
+from service.web.reply import cache_headers, not_modified, read_cursor
 from store.admin import workers
 from store.database import migrator
-from store.queries.tensors.mentions import said_of
+from store.queries.tensors.mentions import load_mentions
 from store.queries.tensors.tensor_pages import found_tensors
 from store.runs import lifecycle
 from store.runs.completion import Ending, finish
@@ -139,13 +139,13 @@ def application(kind: str) -> Iterator[tuple[Any, Context]]:
         @app.get("/v1/peer/<run>")
         @query(TensorsQuery)
         def peer(run: str, query: TensorsQuery) -> Response:
-            after = after_of(f"{run} peer", query)
+            after = read_cursor(f"{run} peer", query)
             with shared.database.read() as transaction:
-                row = recorded(run_of(transaction, run))
+                row = require_record(run_of(transaction, run))
                 if same := not_modified(row):
                     return same
                 found, _ = found_tensors(transaction, row, sort=query.sort, after=after, limit=query.limit)
-                names, findings = said_of(transaction, row, [each.tensor for each in found])
+                names, findings = load_mentions(transaction, row, [each.tensor for each in found])
             models = [modelled(each._mapping, names, findings) for each in found]  # noqa: SLF001 - a column is named `class`
             body = {"items": [model.model_dump(mode="json", by_alias=True) for model in models], "next_cursor": None}
             return Response(json.dumps(body), headers=cache_headers(row), mimetype="application/json")
@@ -162,7 +162,7 @@ def submitted(client: Any) -> str:
     return str(answer.json["id"])
 
 
-def ended(shared: Context, tensors: int) -> None:
+def end_queued_run(shared: Context, tensors: int) -> None:
     """Claim what is queued, and end it with a record."""
     with shared.database.begin() as transaction:
         node = workers.WorkerNode(id="bench:1:1", queues=("cpu",), levels=("none",), devices=("cpu",))
@@ -188,7 +188,7 @@ def pages(app: Any, shared: Context, times: int, clock: Callable[[], float]) -> 
     """Milliseconds of the page, and of the peer's, in turn."""
     client = app.test_client()
     run = submitted(client)
-    ended(shared, PAGE)
+    end_queued_run(shared, PAGE)
     ours, theirs = f"/v1/runs/{run}/tensors?limit={PAGE}", f"/v1/peer/{run}?limit={PAGE}"
     if client.get(ours).json != client.get(theirs).json:
         raise RuntimeError("the peer says something else")
@@ -196,7 +196,7 @@ def pages(app: Any, shared: Context, times: int, clock: Callable[[], float]) -> 
     for _ in range(times + WARM_UPS):
         pair = [milliseconds(lambda at=at: client.get(at), 200, clock) for at in (ours, theirs)]
         taken.append((pair[0], pair[1]))
-    return [one for one, _ in taken[WARM_UPS:]], [other for _, other in taken[WARM_UPS:]]
+    return [seconds for seconds, _ in taken[WARM_UPS:]], [other for _, other in taken[WARM_UPS:]]
 
 
 def submits(app: Any, times: int) -> list[float]:
@@ -222,7 +222,7 @@ def waits(app: Any, shared: Context, times: int) -> list[float]:
         waiting.start()
         while shared.waiters.waiting == 0:
             time.sleep(0.001)
-        ended(shared, 5)
+        end_queued_run(shared, 5)
         done = time.perf_counter()
         waiting.join()
         found.append((answered[0] - done) * 1e3)

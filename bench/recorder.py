@@ -71,7 +71,7 @@ def job(trained: tuple[Any, Any, Any], mode: str, url: str, folder: Path, asked:
     for stream in (0, 1, 2):
         os.dup2(quiet, stream)
     os.environ |= {"BACKPROBE_HOME": str(folder), "TMPDIR": str(folder)}
-    tempfile.tempdir = None  # asked for anew
+    tempfile.tempdir = None  # asked for again
     step, model, optimizer = trained
     for _ in range(PLAIN_TURNS):
         asked.send(_seconds(step, asked.recv()))
@@ -83,9 +83,9 @@ def job(trained: tuple[Any, Any, Any], mode: str, url: str, folder: Path, asked:
             watching = stack.enter_context(backprobe.watch(model, optimizer, url=url))
             after = watching.health
         if mode in ("hooks", "wandb.watch"):
-            from bench.rivals import under
+            from bench.rivals import wrap_step
 
-            step, _ = under(mode, step, model, (), optimizer)
+            step, _ = wrap_step(mode, step, model, (), optimizer)
         while steps := asked.recv():
             asked.send(_seconds(step, steps))
     told = after()
@@ -101,7 +101,7 @@ def _seconds(step: Any, times: int) -> float:
 
 
 def served() -> None:
-    """A service that takes everything, in a process of its own; its address is printed first.
+    """A service that takes everything, in a separate process; its address is printed first.
 
     A GET answers how many bytes of bodies it took so far.
     """
@@ -147,8 +147,8 @@ def silent() -> Iterator[str]:
     threading.Thread(target=take, daemon=True).start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     listening.close()
-    for one in kept:
-        one.close()
+    for connection in kept:
+        connection.close()
 
 
 def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -158,7 +158,7 @@ def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]
         trained[0]()
     fork = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as home:
-        taken = _taken(urls["sends"])
+        taken = _count_taken(urls["sends"])
         folders = {mode: Path(home) / str(at) for at, mode in enumerate(modes)}
         jobs: dict[str, tuple[Connection, Any]] = {}
         for mode, folder in folders.items():
@@ -179,20 +179,20 @@ def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]
             found[mode] |= asked.recv() | {"end_seconds": time.monotonic() - began}
             process.join()
             found[mode]["bytes"] = _size(folders[mode])
-        found["sends"]["bytes"] += _taken(urls["sends"]) - taken
+        found["sends"]["bytes"] += _count_taken(urls["sends"]) - taken
         return found
 
 
 def _size(folder: Path) -> int:
     """Bytes of the files in a folder; what is taken away meanwhile (a server's socket) has none."""
     total = 0
-    for one in folder.rglob("*"):
+    for path in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
-            total += one.stat().st_size if one.is_file() else 0
+            total += path.stat().st_size if path.is_file() else 0
     return total
 
 
-def _taken(url: str) -> int:
+def _count_taken(url: str) -> int:
     with urllib.request.urlopen(url) as answer:
         return int(answer.read())
 
@@ -231,10 +231,10 @@ def _in_a_fresh_process(
 def row(model: str, mode: str, found: list[dict[str, dict[str, Any]]]) -> list[str]:
     """What one mode cost, over plain."""
     ratios = [
-        [_over_its_own(one[mode]["turns"], how) / _over_its_own(one["plain"]["turns"], how) for one in found]
+        [_over_its_own(turn[mode]["turns"], how) / _over_its_own(turn["plain"]["turns"], how) for turn in found]
         for how in (statistics.mean, _first, statistics.median)
     ]
-    same = all(one[mode]["loss"] == one["plain"]["loss"] for one in found)
+    same = all(turn[mode]["loss"] == turn["plain"]["loss"] for turn in found)
     last = found[-1][mode]
     return [
         model, mode, spread(ratios[0], "{:.3f}"), spread(ratios[1], "{:.2f}"), spread(ratios[2], "{:.3f}"),

@@ -17,7 +17,7 @@ Step = Callable[[], object]
 Captured = Callable[[], dict[str, float]]
 
 
-def under(mode: str, step: Step, model: Any, inputs: Any, optimizer: Any) -> tuple[Step, Captured]:
+def wrap_step(mode: str, step: Step, model: Any, inputs: Any, optimizer: Any) -> tuple[Step, Captured]:
     """The step under a tool and what it captured of one; the step itself for a mode that is no tool."""
     if mode == "detect_anomaly":
         import torch
@@ -78,9 +78,9 @@ def _hooked(step: Step, model: Any) -> tuple[Step, Captured]:
     def output(name: str) -> Callable[..., None]:
         def take(_module: Any, _inputs: Any, given: Any) -> None:
             if saves():
-                for at, one in enumerate(given if isinstance(given, tuple) else (given,)):
-                    if hasattr(one, "histc") and one.is_floating_point():
-                        reduced(f"output {name} {at} {len(rows)}", one)
+                for at, value in enumerate(given if isinstance(given, tuple) else (given,)):
+                    if hasattr(value, "histc") and value.is_floating_point():
+                        reduced(f"output {name} {at} {len(rows)}", value)
 
         return take
 

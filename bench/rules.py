@@ -74,7 +74,7 @@ def once(path: Path) -> tuple[float, float, float]:
 
 
 def fresh(path: Path) -> tuple[float, float, float]:
-    """The same in a process of its own."""
+    """Do the same in a separate process."""
     command = [sys.executable, "-m", "bench.rules", "--once", str(path)]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     ran, judged, again = done.stdout.split()[-3:]
@@ -82,7 +82,7 @@ def fresh(path: Path) -> tuple[float, float, float]:
 
 
 def large(folder: Path) -> bytes:
-    """The record of the long run, from a process of its own."""
+    """Return the record of the long run, made in a separate process."""
     program, target = folder / "train.py", folder / "large.bprec"
     program.write_text(LARGE.format(steps=STEPS))
     command = [sys.executable, "-m", "backprobe", "run", "--every", "1", "--exit-zero", "--save", str(target)]
@@ -131,7 +131,7 @@ def report(frames: bytes, rounds: int, folder: Path) -> None:
         taken = [fresh(path) for _ in range(rounds)]
         shares = [100 * again / ran for ran, _, again in taken]
         name = "500 steps of a deep network" if path.stem == "train" else f"`{path.stem}`"
-        times = [f"{1e3 * middle([one[n] for one in taken]):.1f}" for n in range(3)]
+        times = [f"{1e3 * middle([times_taken[n] for times_taken in taken]):.1f}" for n in range(3)]
         rows.append([name, *times, spread(shares, "{:.1f}")])
     record = loads(frames)
     spent = []

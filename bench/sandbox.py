@@ -47,7 +47,7 @@ def warm(supervisor: Supervisor, source: str) -> None:
 
 
 @contextlib.contextmanager
-def opened(level: IsolationLevel, *, ahead: bool = True) -> Iterator[Supervisor]:
+def open_supervisor(level: IsolationLevel, *, ahead: bool = True) -> Iterator[Supervisor]:
     """A supervisor with a warm process at a level; without children ahead, a run takes all that it takes."""
     chosen = confinement(level)
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=ahead) as supervisor:
@@ -79,15 +79,15 @@ def lockdown(supervisor: Supervisor, source: str) -> list[float]:
 
 def unique_memory(supervisor: Supervisor, source: str) -> float:
     """MiB that one child has to itself after the snippet: its private pages."""
-    before = {one.pid for one in psutil.Process().children(recursive=True)}
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
     run = threading.Thread(target=supervisor.run, args=(job(source + HELD),))
     run.start()
     most = 0.0
     while run.is_alive():
-        for one in psutil.Process().children(recursive=True):
+        for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error, OSError):
-                if one.pid not in before:
-                    most = max(most, _private(one.pid))
+                if child.pid not in before:
+                    most = max(most, _private(child.pid))
         time.sleep(0.1)  # between two looks
     return most
 
@@ -101,9 +101,9 @@ def cpu_seconds() -> float:
     """CPU time of this process and of all children that have ended, whoever reaped them, and of those that live."""
     spent = psutil.Process().cpu_times()
     total = spent.user + spent.system
-    for one in psutil.Process().children(recursive=True):
+    for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            own = one.cpu_times()
+            own = child.cpu_times()
             total += own.user + own.system + own.children_user + own.children_system
     return total
 
@@ -123,7 +123,7 @@ def sustained(supervisor: Supervisor, source: str, runs: int) -> tuple[float, fl
 def measure(level: IsolationLevel, source: str, pairs: int, runs: int) -> list[object]:
     """One row of the table."""
     began = time.perf_counter()
-    with opened(level) as supervisor:
+    with open_supervisor(level) as supervisor:
         warm(supervisor, source)
         first = time.perf_counter() - began
         cold()
@@ -131,7 +131,7 @@ def measure(level: IsolationLevel, source: str, pairs: int, runs: int) -> list[o
         while time.monotonic() < deadline:
             time.sleep(2.0)  # a pause, in which it goes on warming up
         warm(supervisor, source)
-        with opened(level, ahead=False) as plain:
+        with open_supervisor(level, ahead=False) as plain:
             warm(plain, source)
             time.sleep(WARM_SECONDS)
             warm(plain, source)
@@ -166,7 +166,7 @@ def main() -> None:
     head = [
         "level", "submit to findings, ms", "times faster than `python snippet.py`, by pairs",
         "with no child made ahead, ms", "its fork to `go`, ms",
-        "memory of its own, MiB", "runs per CPU second", "runs per second by the clock",
+        "private memory, MiB", "runs per CPU second", "runs per second by the clock",
         "first run of a fresh worker, in cold starts",
     ]  # fmt: skip
     write(

@@ -36,9 +36,9 @@ def boot_seconds(chosen: Confinement) -> float:
 def resident_mebibytes() -> float:
     """Proportional memory of all processes below this one: of a sandbox with its sentry and its gofer."""
     total = 0
-    for one in psutil.Process().children(recursive=True):
+    for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{one.pid}/smaps_rollup").read_text("ascii").split("\n")
+            lines = Path(f"/proc/{child.pid}/smaps_rollup").read_text("ascii").split("\n")
             total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1024
 

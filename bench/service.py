@@ -1,4 +1,4 @@
-"""A service to measure: `backprobe serve` in a home of its own, embedded or on PostgreSQL and Redis."""
+"""A service to measure: `backprobe serve` with a temporary home, embedded or on PostgreSQL and Redis."""
 
 import contextlib
 import http.client
@@ -105,7 +105,7 @@ def _until_ready(service: Service, said: Path) -> None:
 
 @contextlib.contextmanager
 def stores(name: str) -> Iterator[dict[str, str]]:
-    """The environment of a stack: "embedded", or "PostgreSQL + Redis" with a database of its own."""
+    """The environment of a stack: "embedded", or "PostgreSQL + Redis" with a fresh database."""
     if name == "embedded":
         yield {}
         return

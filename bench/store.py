@@ -19,10 +19,20 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from bench.stored import DATABASES, Clock, Filled, between, chunk_bytes, claimed, database, history, short_record
 from bench.stored_cold import cold
 from bench.stored_findings import add_findings
-from bench.tables import kept, table, write
+from bench.stored_runs import (
+    DATABASES,
+    Clock,
+    Filled,
+    chunk_bytes,
+    claimed,
+    cut_moments,
+    database,
+    history,
+    short_record,
+)
+from bench.tables import load_table, table, write
 from store import queries, tables
 from store.database.session import Database
 from store.records import storage
@@ -60,78 +70,78 @@ print(number, clock.seconds()[0])
 """
 
 
-def live(one: Database, held: lifecycle.Claim, tensors: int, moments: int, *, gaps: bool = False) -> tuple[int, Clock]:
+def live(db: Database, held: lifecycle.Claim, tensors: int, moments: int, *, gaps: bool = False) -> tuple[int, Clock]:
     """A run that is written as it goes, in flushes of 96 moments, merges included: snapshots, and a clock."""
     whole = history(tensors, moments, gaps=gaps)
-    pieces = [between(whole, start, start + FLUSH_MOMENTS) for start in range(0, moments, FLUSH_MOMENTS)]
-    writer, clock = Live(one, held), Clock(one)
+    pieces = [cut_moments(whole, start, start + FLUSH_MOMENTS) for start in range(0, moments, FLUSH_MOMENTS)]
+    writer, clock = Live(db, held), Clock(db)
     for piece in pieces:
         writer.append(piece)
     writer.close()
     return len(whole["tensor"]), clock
 
 
-def full(one: Database, tensors: int, moments: int) -> tuple[int, Clock]:
+def full(db: Database, tensors: int, moments: int) -> tuple[int, Clock]:
     """Full chunks, encoded and written in transactions of 480 moments under the fence: snapshots, and a clock."""
-    held, whole = claimed(one), history(tensors, moments)
-    pieces = [between(whole, start, start + 480) for start in range(0, moments, 480)]
-    clock = Clock(one)
+    held, whole = claimed(db), history(tensors, moments)
+    pieces = [cut_moments(whole, start, start + 480) for start in range(0, moments, 480)]
+    clock = Clock(db)
     for piece in pieces:
-        with one.begin() as transaction:
+        with db.begin() as transaction:
             renew(transaction, held)
             write_rows(transaction, held.key, [Batch(table=tables.snapshot_chunk, rows=chunk_rows(piece))])
     return len(whole["tensor"]), clock
 
 
-def short_runs(one: Database) -> tuple[str, str]:
+def short_runs(db: Database) -> tuple[str, str]:
     """Records of 20 tensors and 15 moments per second: saved in a transaction each; and whole finishes per second."""
     kept = short_record()
-    first, second = ([claimed(one) for _ in range(SHORT_RUNS)] for _ in range(2))
-    clock = Clock(one)
+    first, second = ([claimed(db) for _ in range(SHORT_RUNS)] for _ in range(2))
+    clock = Clock(db)
     for held in first:
-        with one.begin() as transaction:
+        with db.begin() as transaction:
             storage.save(transaction, held.key, kept)
     saved = clock.rate(SHORT_RUNS)
-    clock = Clock(one)
+    clock = Clock(db)
     for held in second:
-        completion.finish(one, held, GOOD, kept, None)
+        completion.finish(db, held, GOOD, kept, None)
     return saved, clock.rate(SHORT_RUNS)
 
 
-def claims(one: Database, workers: int = 4, queued: int = 1200) -> float:
+def claims(db: Database, workers: int = 4, queued: int = 1200) -> float:
     """Claims and finishes per second of four processes."""
-    with one.begin() as transaction:
+    with db.begin() as transaction:
         for _ in range(queued):
             lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
-    url = one.url.render_as_string(hide_password=False)
+    url = db.url.render_as_string(hide_password=False)
     some = [
         subprocess.Popen([sys.executable, "-c", WORKER, url, f"w{n}"], stdout=subprocess.PIPE, text=True)
         for n in range(workers)
     ]
-    told = [one.communicate()[0].split() for one in some]
+    told = [process.communicate()[0].split() for process in some]
     return sum(int(done) for done, _ in told) / max(float(seconds) for _, seconds in told)
 
 
-def filled(one: Database, snapshots: int) -> Filled:
+def filled(db: Database, snapshots: int) -> Filled:
     """Write runs until so many snapshots are there; the last one is that which is read."""
-    held = claimed(one)
+    held = claimed(db)
     whole = history(TENSORS, MOMENTS)
     rows = chunk_rows(whole)
     made, names = 0, []
     while True:
         names.append(held.public_id)
-        completion.finish(one, held, GOOD, short_record(TENSORS, 0), None)
+        completion.finish(db, held, GOOD, short_record(TENSORS, 0), None)
         for start in range(0, len(rows), 1000):
-            with one.begin() as transaction:
+            with db.begin() as transaction:
                 write_rows(transaction, held.key, [Batch(table=tables.snapshot_chunk, rows=rows[start : start + 1000])])
         made += len(whole["tensor"])
         if made >= snapshots:
             break
-        held = claimed(one)
-    with one.read() as reading:
+        held = claimed(db)
+    with db.read() as reading:
         found = [run for name in names if (run := lifecycle.get(reading, name)) is not None]
-    if not one.sqlite:
-        chunk_bytes(one)  # vacuum: a run is read after autovacuum has seen it
+    if not db.sqlite:
+        chunk_bytes(db)  # vacuum: a run is read after autovacuum has seen it
     return Filled(run=found[-1], others=tuple(found[:10]), snapshots=made, moments=MOMENTS)
 
 
@@ -152,14 +162,14 @@ def questions(made: Filled, run: lifecycle.RunRow | None = None) -> dict[str, Ca
     }
 
 
-def p95(one: Database, ask: Callable[[Any, int], object], times: int = 40) -> tuple[float, float, float]:
+def p95(db: Database, ask: Callable[[Any, int], object], times: int = 40) -> tuple[float, float, float]:
     """Median, 95th percentile and processor time of each (ms), after two that warm up."""
     took = []
     for n in range(times + 2):
         if n == 2:
-            clock = Clock(one)
+            clock = Clock(db)
         began = time.perf_counter()
-        with one.read() as reading:
+        with db.read() as reading:
             ask(reading, n)
         took.append((time.perf_counter() - began) * 1e3)
     used = clock.seconds()[1] / times * 1e3
@@ -169,60 +179,60 @@ def p95(one: Database, ask: Callable[[Any, int], object], times: int = 40) -> tu
 def writes(kind: str) -> dict[str, str]:
     """The rates of writing, and the bytes that stay."""
     told: dict[str, str] = {}
-    with database(kind) as one:
-        empty = chunk_bytes(one)
-        number, clock = live(one, claimed(one), TENSORS, LONG_MOMENTS)
+    with database(kind) as db:
+        empty = chunk_bytes(db)
+        number, clock = live(db, claimed(db), TENSORS, LONG_MOMENTS)
         told["live run, flushed every 96 moments, merged: thousand snapshots/s"] = clock.rate(number, 1e3)
-        told["bytes per snapshot, live, the first run of a database"] = f"{(chunk_bytes(one) - empty) / number:.1f}"
+        told["bytes per snapshot, live, the first run of a database"] = f"{(chunk_bytes(db) - empty) / number:.1f}"
         for _ in range(3):  # its merged tails leave room, which the next ones take once autovacuum has seen it
-            live(one, claimed(one), TENSORS, LONG_MOMENTS)
-            chunk_bytes(one)
-        four = (chunk_bytes(one) - empty) / number / 4
+            live(db, claimed(db), TENSORS, LONG_MOMENTS)
+            chunk_bytes(db)
+        four = (chunk_bytes(db) - empty) / number / 4
         told["bytes per snapshot, live, four runs, a vacuum after each"] = f"{four:.1f}"
-    with database(kind) as one:
-        empty = chunk_bytes(one)
-        number, clock = full(one, TENSORS, LONG_MOMENTS)
+    with database(kind) as db:
+        empty = chunk_bytes(db)
+        number, clock = full(db, TENSORS, LONG_MOMENTS)
         told["full chunks: thousand snapshots/s"] = clock.rate(number, 1e3)
-        told["bytes per snapshot, full chunks"] = f"{(chunk_bytes(one) - empty) / number:.1f}"
-    with database(kind) as one:
-        saved, whole = short_runs(one)
+        told["bytes per snapshot, full chunks"] = f"{(chunk_bytes(db) - empty) / number:.1f}"
+    with database(kind) as db:
+        saved, whole = short_runs(db)
         told["short records (20 x 15) saved/s, a transaction each"] = saved
         told["the same with the whole end of the run/s"] = whole
-    with database(kind) as one:
-        empty = chunk_bytes(one)
-        short, held = history(20, 15), [claimed(one) for _ in range(SHORT_RUNS)]
-        before = chunk_bytes(one) if one.sqlite else empty
+    with database(kind) as db:
+        empty = chunk_bytes(db)
+        short, held = history(20, 15), [claimed(db) for _ in range(SHORT_RUNS)]
+        before = chunk_bytes(db) if db.sqlite else empty
         for each in held:
-            with one.begin() as transaction:
+            with db.begin() as transaction:
                 write_rows(transaction, each.key, [Batch(table=tables.snapshot_chunk, rows=chunk_rows(short))])
-        told["bytes per snapshot, short runs"] = f"{(chunk_bytes(one) - before) / (SHORT_RUNS * 300):.1f}"
+        told["bytes per snapshot, short runs"] = f"{(chunk_bytes(db) - before) / (SHORT_RUNS * 300):.1f}"
     return told
 
 
 def reads(kind: str, snapshots: int, findings: int = 500_000) -> dict[str, str]:
     """The questions at so many snapshots, warm; and after the operating system forgot the files."""
     told: dict[str, str] = {}
-    with database(kind) as one:
+    with database(kind) as db:
         began = time.perf_counter()
-        made = filled(one, snapshots)
+        made = filled(db, snapshots)
         told["snapshots in the database"] = f"{made.snapshots:.0e}".replace("+0", "")
         told["to fill it, s"] = f"{time.perf_counter() - began:.0f}"
-        told["bytes of the chunks, indices included"] = f"{chunk_bytes(one) / 1e6:,.0f} MB"
-        with one.begin() as transaction:
+        told["bytes of the chunks, indices included"] = f"{chunk_bytes(db) / 1e6:,.0f} MB"
+        with db.begin() as transaction:
             for _ in range(500):
                 lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
-        add_findings(one, made.run, findings)
-        if one.sqlite:
-            with one.begin() as transaction:
+        add_findings(db, made.run, findings)
+        if db.sqlite:
+            with db.begin() as transaction:
                 transaction.execute(sa.text("analyze"))
         else:
-            with one.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(sa.text("vacuum analyze finding"))
         for name, ask in questions(made).items():
-            median, most, used = p95(one, ask)
+            median, most, used = p95(db, ask)
             told[f"{name}, ms p50 / p95"] = f"{median:.1f} / {most:.1f}; {used:.1f} of CPU"
         for name in COLD:
-            asked = cold(one, made.others, lambda t, run, name=name: questions(made, run)[name](t, 1))
+            asked = cold(db, made.others, lambda t, run, name=name: questions(made, run)[name](t, 1))
             told[f"{name}, cold cache, ms"] = asked
     return told
 
@@ -230,19 +240,19 @@ def reads(kind: str, snapshots: int, findings: int = 500_000) -> dict[str, str]:
 def more(kind: str) -> dict[str, str]:
     """What is odd: many tensors, several writers, gaps."""
     told: dict[str, str] = {}
-    with database(kind) as one:
-        number, clock = live(one, claimed(one), 5000, 480)
+    with database(kind) as db:
+        number, clock = live(db, claimed(db), 5000, 480)
         told["5,000 tensors, live: thousand snapshots/s"] = clock.rate(number, 1e3)
-    with database(kind) as one:
-        empty = chunk_bytes(one)
-        number, clock = live(one, claimed(one), TENSORS, 960, gaps=True)
+    with database(kind) as db:
+        empty = chunk_bytes(db)
+        number, clock = live(db, claimed(db), TENSORS, 960, gaps=True)
         told["moments with gaps, live: thousand snapshots/s"] = clock.rate(number, 1e3)
-        told["bytes per snapshot, moments with gaps"] = f"{(chunk_bytes(one) - empty) / number:.1f}"
-    with database(kind) as one:
-        with one.begin() as transaction:
+        told["bytes per snapshot, moments with gaps"] = f"{(chunk_bytes(db) - empty) / number:.1f}"
+    with database(kind) as db:
+        with db.begin() as transaction:
             for _ in range(4):
                 lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
-        url = one.url.render_as_string(hide_password=False)
+        url = db.url.render_as_string(hide_password=False)
         command = [sys.executable, "-c", WRITER, url]
         some = [subprocess.Popen([*command, f"w{n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]
         said = [each.communicate()[0].split() for each in some]
@@ -253,8 +263,8 @@ def more(kind: str) -> dict[str, str]:
 
 def claiming(kind: str) -> dict[str, str]:
     """Claim and finish."""
-    with database(kind) as one:
-        return {"claim and finish/s, 4 processes": f"{claims(one):.0f}"}
+    with database(kind) as db:
+        return {"claim and finish/s, 4 processes": f"{claims(db):.0f}"}
 
 
 def main() -> None:
@@ -271,7 +281,7 @@ def main() -> None:
         "reads": lambda kind: reads(kind, asked.snapshots),
         "more": more,
     }
-    told: dict[str, dict[str, str]] = kept("store") if asked.keep else {}
+    told: dict[str, dict[str, str]] = load_table("store") if asked.keep else {}
     kinds: Sequence[str] = asked.databases.split(",")
     for part in asked.parts.split(","):
         for kind in kinds:

@@ -20,7 +20,7 @@ where c.oid in (select 'snapshot_chunk'::regclass
     where indrelid = (select reltoastrelid from pg_class where relname = 'snapshot_chunk'))"""
 
 
-def cold(one: Database, some: Sequence[RunRow], ask: Callable[[Any, RunRow], object]) -> str:
+def cold(database: Database, some: Sequence[RunRow], ask: Callable[[Any, RunRow], object]) -> str:
     """Median, least and most milliseconds of one question, asked of each run once on a new connection, cold.
 
     On PostgreSQL the bulk writer's pages never stay in its own buffers, and a run that was never read is not in them;
@@ -28,13 +28,13 @@ def cold(one: Database, some: Sequence[RunRow], ask: Callable[[Any, RunRow], obj
     """
     took: list[float] = []
     for run in some:
-        paths = _paths(one)
+        paths = _paths(database)
         if not paths:
             return "the server's files are elsewhere"
-        one.close()
+        database.close()
         for path in paths:
             _forget(path)
-        with one.read() as reading:
+        with database.read() as reading:
             reading.execute(sa.text("select 1 from tenant")).all()  # connects, and reads the catalogue
             began = time.perf_counter()
             ask(reading, run)
@@ -42,10 +42,10 @@ def cold(one: Database, some: Sequence[RunRow], ask: Callable[[Any, RunRow], obj
     return spread(took)
 
 
-def _paths(one: Database) -> list[Path]:
-    if one.sqlite:
-        return [Path(one.url.database or "")]
-    with one.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+def _paths(database: Database) -> list[Path]:
+    if database.sqlite:
+        return [Path(database.url.database or "")]
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("checkpoint"))
         first = [Path(name) for name in connection.execute(sa.text(_FILES)).scalars()]
     try:

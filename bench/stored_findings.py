@@ -6,10 +6,10 @@ from store.database.session import Database
 from store.runs import lifecycle as runs
 
 
-def add_findings(one: Database, run: runs.RunRow, number: int) -> None:
+def add_findings(database: Database, run: runs.RunRow, number: int) -> None:
     """Findings of many rules over sixty days."""
-    text = sa.text(_FINDINGS["sqlite" if one.sqlite else "postgresql"])
-    with one.begin() as transaction:
+    text = sa.text(_FINDINGS["sqlite" if database.sqlite else "postgresql"])
+    with database.begin() as transaction:
         for start in range(0, number, 50_000):
             few = min(50_000, number - start)
             transaction.execute(text, {"run": run.run_id, "runs": 500, "start": start, "few": few})

@@ -32,7 +32,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def kept(name: str) -> dict[str, dict[str, str]]:
+def load_table(name: str) -> dict[str, dict[str, str]]:
     """The table in `bench/results/<name>.md` by row and column; empty if there is none."""
     path = RESULTS / f"{name}.md"
     lines = [line for line in path.read_text().splitlines() if line.startswith("|")] if path.exists() else []

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.diagnosis.measure import Measured, measured, table
-from bench.diagnosis.told import Tool
+from bench.diagnosis.tool_report import Tool
 from tests.corpus.cases import SETS, Corpus, load_corpus, load_set
 
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "benchmark.md"
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ends.callback(tool.close)
         for corpus in corpora:
             results = [measured(tool, corpus, _Progress()) for tool in tools]
-            lines += _shown(corpus, results)
+            lines += _format_results(corpus, results)
     if asked.write:
         head, _, rest = DOCUMENT.read_text().partition(MARKS[0])
         _old, _, tail = rest.partition(MARKS[1])
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _shown(corpus: Corpus, results: Sequence[Measured]) -> list[str]:
+def _format_results(corpus: Corpus, results: Sequence[Measured]) -> list[str]:
     lines = [*table(corpus, results), ""]
     print("\n".join(lines), flush=True)
     return lines

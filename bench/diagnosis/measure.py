@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bench.diagnosis.intervals import upper_bound
-from bench.diagnosis.told import LEVELS, Told, Tool
+from bench.diagnosis.tool_report import LEVELS, Tool, ToolReport
 from tests.corpus.cases import Case, Corpus
 
 
@@ -46,7 +46,7 @@ def measured(tool: Tool, corpus: Corpus, progress: Callable[[str], None]) -> Mea
     found = Measured(tool.name)
     for at, case in enumerate(corpus.cases, 1):
         family = found.by_family[case.category]
-        strict, lenient = graded(case, tool.told(case.bad))
+        strict, lenient = graded(case, tool.report(case.bad))
         family.cases += 1
         family.strict += strict
         family.lenient += lenient
@@ -58,17 +58,17 @@ def measured(tool: Tool, corpus: Corpus, progress: Callable[[str], None]) -> Mea
     return found
 
 
-def graded(case: Case, told: Sequence[Told]) -> tuple[bool, bool]:
-    """Whether what is told is on a right line, and on a fair one: loud enough, and of a kind that fits."""
+def graded(case: Case, told: Sequence[ToolReport]) -> tuple[bool, bool]:
+    """Return whether a report is on a right line, and on a fair one: loud enough, and of a kind that fits."""
     wanted = {None, case.kind, *case.kinds}
     loud = LEVELS[: LEVELS.index(case.severity) + 1]
-    lines = {one.line for one in told if one.kind in wanted and one.level in loud}
+    lines = {report.line for report in told if report.kind in wanted and report.level in loud}
     return bool(lines & {*case.lines}), bool(lines & {*case.lines, *case.also})
 
 
 def _alarm(found: Measured, tool: Tool, name: str, text: str) -> bool:
     found.correct += 1
-    is_alarm = any(one.level != "note" for one in tool.told(text))
+    is_alarm = any(report.level != "note" for report in tool.report(text))
     if is_alarm:
         found.alarmed.append(name)
     return is_alarm
@@ -77,30 +77,32 @@ def _alarm(found: Measured, tool: Tool, name: str, text: str) -> bool:
 def table(corpus: Corpus, results: Sequence[Measured]) -> Iterator[str]:
     """One set as Markdown: right and fair lines of each tool by family, then false alarms."""
     yield f"### {corpus.name}: {len(corpus.cases)} faulty programs, {results[0].correct} correct ones\n"
-    yield "| family | cases | " + " | ".join(f"{one.tool}: right, fair" for one in results) + " |"
+    yield "| family | cases | " + " | ".join(f"{result.tool}: right, fair" for result in results) + " |"
     yield "| --- | ---: |" + " ---: |" * len(results)
     families = sorted(name for name, family in results[0].by_family.items() if family.cases)
     for name in families:
-        yield _row(name, [one.by_family[name] for one in results])
-    yield _row("**all**", [_sum([one.by_family[name] for name in families]) for one in results])
+        yield _row(name, [result.by_family[name] for result in results])
+    yield _row("**all**", [_sum([result.by_family[name] for name in families]) for result in results])
     yield ""
-    for one in results:
-        bound = upper_bound(len(one.alarmed), one.correct)
-        named = f": {', '.join(one.alarmed[:8])}{' ...' if len(one.alarmed) > 8 else ''}" if one.alarmed else ""
+    for result in results:
+        bound = upper_bound(len(result.alarmed), result.correct)
+        named = (
+            f": {', '.join(result.alarmed[:8])}{' ...' if len(result.alarmed) > 8 else ''}" if result.alarmed else ""
+        )
         yield (
-            f"* {one.tool}: {len(one.alarmed)} of {one.correct} correct programs alarmed, "
+            f"* {result.tool}: {len(result.alarmed)} of {result.correct} correct programs alarmed, "
             f"below {bound:.1%} at 95 % confidence{named}."
         )
 
 
 def _row(name: str, families: Sequence[Family]) -> str:
-    counts = " | ".join(f"{one.strict}, {one.lenient}" for one in families)
+    counts = " | ".join(f"{family.strict}, {family.lenient}" for family in families)
     return f"| {name} | {families[0].cases} | {counts} |"
 
 
 def _sum(families: Sequence[Family]) -> Family:
     total = Family()
-    for one in families:
-        for key, value in vars(one).items():
+    for family in families:
+        for key, value in vars(family).items():
             setattr(total, key, getattr(total, key) + value)
     return total

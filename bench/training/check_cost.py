@@ -27,11 +27,11 @@ def count():
 def cost():
     """Processor time of this process and of the copies that ended, in seconds."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 class Fifty(nn.Module):
-    """Fifty parameters, each a tensor of its own."""
+    """Fifty parameters, each a separate tensor."""
 
     def __init__(self):
         super().__init__()

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 
 from backprobe.rules import judge
-from bench.diagnosis.told import Told
+from bench.diagnosis.tool_report import ToolReport
 from tests.corpus.cases import CORPORA
 from tests.corpus.records import Records
 
@@ -20,15 +20,17 @@ class Rules:
         self._records = Records()
         self._kinds: dict[str, str] = tomllib.loads((CORPORA / "kinds.toml").read_text())
 
-    def told(self, source: str) -> Sequence[Told]:
+    def report(self, source: str) -> Sequence[ToolReport]:
         """Every finding that no comment suppresses, under the kind of its rule; a rule without a kind: its own name."""
         found = judge(self._records.of(source)).findings
         return [
-            Told(
-                line=one.location.region.start_line, kind=self._kinds.get(one.rule.name, one.rule.name), level=one.level
+            ToolReport(
+                line=finding.location.region.start_line,
+                kind=self._kinds.get(finding.rule.name, finding.rule.name),
+                level=finding.level,
             )
-            for one in found
-            if one.suppressed is None
+            for finding in found
+            if finding.suppressed is None
         ]
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.diagnosis.told import Told
+from bench.diagnosis.tool_report import ToolReport
 from tests.corpus.records import Records
 
 
@@ -16,9 +16,9 @@ class Torch:
         self._anomaly = anomaly
         self._records = Records()
 
-    def told(self, source: str) -> Sequence[Told]:
+    def report(self, source: str) -> Sequence[ToolReport]:
         """Each line that is named, whatever is said of it."""
-        return [Told(line=line) for line, _text in self._records.plain(source, anomaly=self._anomaly)]
+        return [ToolReport(line=line) for line, _text in self._records.plain(source, anomaly=self._anomaly)]
 
     def close(self) -> None:
         """End the process that runs programs."""

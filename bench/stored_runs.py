@@ -31,27 +31,27 @@ def database(kind: str, folder: Path | None = None) -> Iterator[Database]:
         with tempfile.TemporaryDirectory(prefix="backprobe-bench-", dir=folder) as place:
             url = f"sqlite:///{place}/backprobe.db"
             migrator.upgrade(url)
-            one = Database(url)
-            yield one
-            one.close()
+            opened = Database(url)
+            yield opened
+            opened.close()
         return
     with stores("PostgreSQL + Redis") as environment:
         url = environment["BACKPROBE_DATABASE_URL"]
         migrator.upgrade(url)
-        one = Database(url)
-        yield one
-        one.close()
+        opened = Database(url)
+        yield opened
+        opened.close()
 
 
-def claimed(one: Database) -> lifecycle.Claim:
+def claimed(db: Database) -> lifecycle.Claim:
     """A run of our own, running, with an hour's lease.
 
     Raises:
         RuntimeError: there is nothing to claim, though a run was just queued.
     """
-    with one.begin() as transaction:
+    with db.begin() as transaction:
         lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
-    claim = lifecycle.claim(one, "bench", lease_seconds=3600)
+    claim = lifecycle.claim(db, "bench", lease_seconds=3600)
     if claim is None:
         raise RuntimeError("nothing to claim")
     return claim
@@ -94,7 +94,7 @@ def history(tensors: int, moments: int, *, first: int = 0, gaps: bool = False, s
     return columns
 
 
-def between(whole: Columns, first: int, last: int) -> Columns:
+def cut_moments(whole: Columns, first: int, last: int) -> Columns:
     """The snapshots of the moments from `first` to before `last`."""
     chosen = (whole["moment"] >= first) & (whole["moment"] < last)
     return {name: values[chosen] for name, values in whole.items()}
@@ -139,15 +139,15 @@ def _statistics(random: Any) -> r.Statistics:
     return r.Statistics(norm=norm, sum=low + high, min=low, max=high, counted=12)
 
 
-def chunk_bytes(one: Database) -> int:
+def chunk_bytes(db: Database) -> int:
     """Bytes of the chunks with their indices: on SQLite of the whole file, which holds little else."""
-    if one.sqlite:
-        connection = sqlite3.connect(one.url.database or "")
+    if db.sqlite:
+        connection = sqlite3.connect(db.url.database or "")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
-        return Path(one.url.database or "").stat().st_size
+        return Path(db.url.database or "").stat().st_size
     tree = "select coalesce(sum(pg_total_relation_size(relid)), 0) from pg_partition_tree('snapshot_chunk')"
-    with one.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("vacuum analyze snapshot_chunk"))
         whole = connection.execute(sa.text(tree)).scalar_one()
         return int(whole or connection.execute(sa.text("select pg_total_relation_size('snapshot_chunk')")).scalar_one())
@@ -159,8 +159,8 @@ class Clock:
     On a machine with other work to do only the second says what the store costs.
     """
 
-    def __init__(self, one: Database) -> None:
-        self._one = one
+    def __init__(self, db: Database) -> None:
+        self._database = db
         self._began, self._used = time.perf_counter(), self._processor_seconds()
 
     def seconds(self) -> tuple[float, float]:
@@ -174,9 +174,9 @@ class Clock:
 
     def _processor_seconds(self) -> float:
         used = time.process_time()
-        if self._one.sqlite:
+        if self._database.sqlite:
             return used
-        with self._one.read() as reading:
+        with self._database.read() as reading:
             query = sa.text("select pid from pg_stat_activity where datname = current_database()")
             pids = reading.execute(query).scalars().all()
         ticks = os.sysconf("SC_CLK_TCK")

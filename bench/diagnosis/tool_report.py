@@ -4,8 +4,8 @@ Example:
     class Linter:
         name = "linter"
 
-        def told(self, source):
-            return [Told(line=7, level="warning")]     # it names lines and calls no mistake by name
+        def report(self, source):
+            return [ToolReport(line=7, level="warning")]     # it names lines and calls no mistake by name
 
         def close(self): ...
 
@@ -26,7 +26,7 @@ LEVELS: Final = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToolReport:
     """One thing that a tool says.
 
     Attributes:
@@ -49,7 +49,7 @@ class Tool(Protocol):
         """As the table shows it."""
         ...
 
-    def told(self, source: str) -> Sequence[Told]:
+    def report(self, source: str) -> Sequence[ToolReport]:
         """What the tool says of a program; nothing: it is silent."""
         ...
 
