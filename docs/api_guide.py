@@ -27,7 +27,7 @@ finding's place, fixes and edits are typed, and so are errors.
 Start a service with `backprobe serve`, and go on in a second terminal. In Python, `pip install 'backprobe[client]'`."""
 
 
-def shown(answer: Any) -> str:
+def format_answer(answer: Any) -> str:
     """An answer for people; a field `...` is a line `...`."""
     if isinstance(answer, str):
         return f"{answer}\n..."
@@ -70,7 +70,7 @@ def page(document: dict[str, Any], notice: str) -> str:
         ]
         parts += [step.python, "```"]
         if step.answer is not None:
-            parts += ["", "```text" if isinstance(step.answer, str) else "```json", shown(step.answer), "```"]
+            parts += ["", "```text" if isinstance(step.answer, str) else "```json", format_answer(step.answer), "```"]
     parts += ["", "## All of it", ""]
     for tag, operations in api_reference.by_tag(document).items():
         listed = ", ".join(f"`{method.upper()} {path}`" for path, method, _operation in operations)

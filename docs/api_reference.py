@@ -26,7 +26,7 @@ ALIASES: Final = {"key": "key_id"}
 """Ids whose variable has another name: `$KEY` is the key that a request carries."""
 
 RUNS: Final = {"begin_run": "watched", "send_frame": "watched", "end_run": "watched", "compare_ranks": "rank"}
-"""Operations that are of some runs alone: a recorder's, under an id of its own making, and a rank of a job."""
+"""Operations that only some runs have: those of a recorder, which chose the id, and a rank of a job."""
 
 FILES: Final = {"send_frame": "frame.bin"}
 """What is sent in place of the file of a whole record."""
@@ -54,11 +54,11 @@ def by_tag(document: Schema) -> dict[str, list[tuple[str, str, Schema]]]:
             found.setdefault(operation["tags"][0], []).append((path, method, operation))
     for operations in found.values():
         operations.sort(
-            key=lambda one: (
-                one[1] == "delete",
-                one[2]["operationId"] == "end_run",
-                one[0].replace("/", " "),
-                ORDER.index(one[1]),
+            key=lambda row: (
+                row[1] == "delete",
+                row[2]["operationId"] == "end_run",
+                row[0].replace("/", " "),
+                ORDER.index(row[1]),
             )
         )
     return found
@@ -74,7 +74,7 @@ def page(document: Schema, tag: str, notice: str) -> str:
         parts += ["", f"## {method.upper()} {path}", "", operation["summary"]]
         if operation.get("description"):
             parts += ["", operation["description"]]
-        scope = next((next(iter(one.values())) for one in operation["security"] if one), [])
+        scope = next((next(iter(requirement.values())) for requirement in operation["security"] if requirement), [])
         parts += ["", f"Scope: {', '.join(f'`{name}`' for name in scope) or 'none'}."]
         parts += _parameters(operation) + _body(document, operation) + _answers(operation)
         parts += [
@@ -121,12 +121,14 @@ def kind(schema: Schema) -> str:
     return f"{told}, {schema['format']}" if "format" in schema else told
 
 
+def _parameter_row(parameter: Schema) -> str:
+    needed = ", needed" if parameter.get("required") and parameter["in"] != "path" else ""
+    text = _cell(parameter.get("description", ""))
+    return f"| `{parameter['name']}` | {parameter['in']}{needed} | {_cell(kind(parameter['schema']))} | {text} |"
+
+
 def _parameters(operation: Schema) -> list[str]:
-    rows = [
-        f"| `{one['name']}` | {one['in']}{', needed' if one.get('required') and one['in'] != 'path' else ''} "
-        f"| {_cell(kind(one['schema']))} | {_cell(one.get('description', ''))} |"
-        for one in operation["parameters"]
-    ]
+    rows = [_parameter_row(parameter) for parameter in operation["parameters"]]
     return ["", "| parameter | in | is | |", "|---|---|---|---|", *rows] if rows else []
 
 
@@ -166,7 +168,9 @@ def _answers(operation: Schema) -> list[str]:
             codes = ", ".join(f"`{code}`" for code in told["description"].split(", "))
             rows.append(f"| {status} | {codes} |")
             continue
-        kinds = [kind(one["schema"]) if media == "application/json" else f"`{media}`" for media, one in content.items()]
+        kinds = [
+            kind(body["schema"]) if media == "application/json" else f"`{media}`" for media, body in content.items()
+        ]
         rows.append(f"| {status} | {_cell(told['description'])} {', '.join(kinds)} |")
     return ["", "| answer | |", "|---|---|", *rows]
 

@@ -83,7 +83,7 @@ answer = run.told""",
     ),
     Step(
         title="What is wrong with it",
-        text="A finding names the line, says what it rests on, and often brings its mend in `fixes`. "
+        text="A finding names the line, says what it rests on, and often brings its fix in `fixes`. "
         "`include=findings` on the submit spares this second request.",
         command='curl -sS --fail-with-body "$API/v1/runs/$RUN/findings" -H "Authorization: Bearer $KEY"',
         python='answer = service.call("GET", f"/v1/runs/{run.id}/findings")',
@@ -104,8 +104,8 @@ answer = run.told""",
     ),
     Step(
         title="What its tensors were",
-        text="Each tensor with its last state, and `why_none`: the reason why its `.grad` is None. Every list has filters "
-        "of its own, comes in pages, and leads to the next one by `next_cursor`; the client follows it.",
+        text="Each tensor with its last state, and `why_none`: the reason why its `.grad` is None. Every list has its "
+        "own filters, comes in pages, and leads to the next one by `next_cursor`; the client follows it.",
         command="""\
 curl -sS --fail-with-body "$API/v1/runs/$RUN/tensors?name=w" -H "Authorization: Bearer $KEY\"""",
         python='answer = {"items": list(service.tensors(run.id, name="w")), "next_cursor": None}',

@@ -6,7 +6,7 @@ Prints what a client of the last release could stumble over, and exits 1 if ther
 document of today in its place, without its texts: a step of every release.
 
 What is sent may be refused no sooner than before, and what comes back has all that was in it. So one relation is held
-both ways: a schema `takes` another if every value of the other is one of its own. Of a body today's takes yesterday's,
+both ways: a schema `takes` another if it allows every value of the other. Of a body today's takes yesterday's,
 of an answer yesterday's takes today's.
 """
 
@@ -36,7 +36,7 @@ Schema = dict[str, Any]
 def untold(value: Any, *, names: bool = False) -> Any:
     """The document without its texts; `names`: the keys are names of fields, which may be called `title`."""
     if isinstance(value, list):
-        return [untold(one) for one in value]
+        return [untold(item) for item in value]
     if not isinstance(value, dict):
         return value
     named = {"properties", "schemas", "parameters"}
@@ -88,8 +88,9 @@ class Taking:
         types, others = _types(wide), _types(narrow)
         if types and not others <= types and not (others <= {"integer"} and "number" in types):
             yield f"{at}: type {sorted(others) or 'any'} and {sorted(types)}"
-        if "enum" in wide and not (self._answer and at.rsplit("/", 1)[-1] in OPEN):
-            more = sorted(set(map(str, narrow.get("enum", ["anything"]))) - set(map(str, wide["enum"])))
+        mine, theirs = _values(wide), _values(narrow) or {"anything"}
+        if mine and not (self._answer and at.rsplit("/", 1)[-1] in OPEN):
+            more = sorted(theirs - mine)
             if more:
                 yield f"{at}: also {', '.join(more)}"
 
@@ -143,6 +144,11 @@ def _types(schema: Schema) -> set[str]:
     return {told} if isinstance(told, str) else set(told)
 
 
+def _values(schema: Schema) -> set[str]:
+    """Return the only values that a schema takes, as text; empty: it names none."""
+    return set(map(str, schema.get("enum", [schema["const"]] if "const" in schema else [])))
+
+
 def _operations(document: Schema) -> dict[str, Schema]:
     return {
         f"{method.upper()} {path}": operation
@@ -167,8 +173,8 @@ def broken(released: Schema, today: Schema) -> list[str]:
 
 
 def _parameters(asked: Taking, was: Schema, now: Schema, name: str) -> Iterator[str]:
-    before = {(one["in"], one["name"]): one for one in was.get("parameters", ())}
-    after = {(one["in"], one["name"]): one for one in now.get("parameters", ())}
+    before = {(parameter["in"], parameter["name"]): parameter for parameter in was.get("parameters", ())}
+    after = {(parameter["in"], parameter["name"]): parameter for parameter in now.get("parameters", ())}
     for key in sorted(before | after):
         at = f"{name} {key[1]}"
         if key not in after:

@@ -50,7 +50,7 @@ async def _session(folder: Path) -> str:
             found.set_result(params.diagnostics)
 
     @client.feature("backprobe/status")
-    def said(params: Any) -> None:
+    def on_state(params: Any) -> None:
         if params.state == "trouble" and not found.done():
             found.set_exception(RuntimeError(params.message))
 
@@ -77,10 +77,10 @@ async def _session(folder: Path) -> str:
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()
-    return _drawn(hints or (), diagnostics)
+    return _draw_frame(hints or (), diagnostics)
 
 
-def _drawn(hints: Any, diagnostics: Any) -> str:
+def _draw_frame(hints: Any, diagnostics: Any) -> str:
     behind = {hint.position.line: str(hint.label) for hint in hints}
     lines = SCRIPT.splitlines()
     width = max(map(len, lines)) + 2
@@ -88,7 +88,7 @@ def _drawn(hints: Any, diagnostics: Any) -> str:
         f"{n + 1} | {line:{width}}<- {behind[n]}" if n in behind else f"{n + 1} | {line}"
         for n, line in enumerate(lines)
     ]
-    for one in diagnostics:
-        first = one.message.split("\n")[0]
-        drawn.append(f"    line {one.range.start.line + 1}  {one.code}  {first}"[:WIDEST])
+    for diagnostic in diagnostics:
+        first = diagnostic.message.split("\n")[0]
+        drawn.append(f"    line {diagnostic.range.start.line + 1}  {diagnostic.code}  {first}"[:WIDEST])
     return "\n".join(row.rstrip() for row in drawn)

@@ -65,8 +65,8 @@ def _inner(row: type[Any]) -> Iterator[type[Any]]:
 def _parts(kind: Any) -> Iterator[Any]:
     match kind:
         case msgspec.inspect.UnionType():
-            for one in kind.types:
-                yield from _parts(one)
+            for part in kind.types:
+                yield from _parts(part)
         case msgspec.inspect.VarTupleType():
             yield from _parts(kind.item_type)
         case _:
@@ -77,7 +77,7 @@ def type_text(kind: Any) -> str:
     """A type in words."""
     match kind:
         case msgspec.inspect.UnionType():
-            return " or ".join(type_text(one) for one in kind.types if not isinstance(one, msgspec.inspect.NoneType))
+            return " or ".join(type_text(part) for part in kind.types if not isinstance(part, msgspec.inspect.NoneType))
         case msgspec.inspect.BoolType():
             return "bool"
         case msgspec.inspect.IntType():
@@ -101,7 +101,7 @@ def type_text(kind: Any) -> str:
 
 
 def unit(table: str, field: str) -> str:
-    """The unit that a field's name or its reference tells; the rest stands in its text."""
+    """Return the unit that a field's name or its reference says; the rest is in its text."""
     target = REFERENCES.get(table, {}).get(field) or LISTED.get(table, {}).get(field, (None, None))[1]
     if target is not None:
         return f"row of [{target}](#{target})"

@@ -15,11 +15,16 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PROGRAMS = ("wrong", "right", "leak", "nan")
+PAGES = {
+    "last-hour": "/runs?level=error&since=1h",
+    "new-this-week": "/findings?state=new",
+    "keys": "/admin/keys",
+}
 PATIENCE_SECONDS = 120
 FLAGS = ["--no-sandbox", "--disable-gpu", "--in-process-gpu", "--disable-features=SpareRendererForSitePerProcess"]
 
 
-def asked(url: str, body: dict[str, Any] | None = None) -> Any:
+def ask(url: str, body: dict[str, Any] | None = None) -> Any:
     """One answer of the API."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310 - the reader's own service
@@ -32,18 +37,16 @@ def submitted(url: str) -> dict[str, str]:
     runs = {}
     for name in PROGRAMS:
         source = (HERE / "programs" / f"{name}.py").read_text("utf-8")
-        runs[name] = asked(f"{url}/v1/runs", {"source": source, "entry": "train.py", "labels": {"tutorial": name}})[
-            "id"
-        ]
-    ended(url, runs)
+        runs[name] = ask(f"{url}/v1/runs", {"source": source, "entry": "train.py", "labels": {"tutorial": name}})["id"]
+    wait_for_ends(url, runs)
     return runs
 
 
-def ended(url: str, runs: dict[str, str]) -> None:
+def wait_for_ends(url: str, runs: dict[str, str]) -> None:
     """Wait for the ends of runs."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     for run in runs.values():
-        while not asked(f"{url}/v1/runs/{run}")["ended"]:
+        while not ask(f"{url}/v1/runs/{run}")["ended"]:
             if time.monotonic() > deadline:
                 raise SystemExit(f"run {run} has not ended within {PATIENCE_SECONDS} s")
             time.sleep(0.5)
@@ -71,6 +74,17 @@ def take(url: str, runs: dict[str, str]) -> None:
         tab.set_viewport_size({"width": 1180, "height": 620})
         tab.goto(f"{url}/compare?a={runs['wrong']}&b={runs['right']}")
         tab.screenshot(path=HERE / "changed.png")
+        for name, path in PAGES.items():
+            tab.goto(f"{url}{path}")
+            tab.wait_for_load_state("networkidle")
+            tab.screenshot(path=HERE / f"{name}.png")
+        tab.goto(f"{url}/runs/{runs['nan']}?name=*h.0.mlp*&stat=grad_norm#curves")
+        tab.wait_for_selector("#curves canvas")
+        tab.locator("#curves").screenshot(path=HERE / "curves.png")
+        run = ask(f"{url}/v1/runs/{runs['wrong']}")
+        tab.goto(f"{url}/play/{run['snippet']}?run={run['id']}")
+        tab.wait_for_selector(".play-lines li")
+        tab.screenshot(path=HERE / "playground.png")
         browser.close()
 
 
