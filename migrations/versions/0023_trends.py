@@ -40,7 +40,7 @@ BEGIN
     {ADD};
   END IF;
   RETURN NULL;
-END $body$""",  # noqa: S608 - of our own words
+END $body$""",  # noqa: S608 - built from constants only
     """CREATE TRIGGER finding_group_shown AFTER INSERT OR UPDATE OF runs ON finding_group
 FOR EACH ROW EXECUTE FUNCTION count_group_day()""",
 )

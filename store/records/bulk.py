@@ -100,7 +100,7 @@ def _make_plan(table: sa.Table) -> Plan:
         columns=names,
         kinds=kinds,
         copy=f'COPY "{table.name}" ({quoted}) FROM STDIN (FORMAT BINARY)',
-        insert=f'INSERT INTO "{table.name}" ({quoted}) VALUES ({", ".join("?" * len(names))})',  # noqa: S608 - our own names
+        insert=f'INSERT INTO "{table.name}" ({quoted}) VALUES ({", ".join("?" * len(names))})',  # noqa: S608 - built from constants only
         arrays=f'INSERT INTO "{table.name}" ({quoted}) SELECT {lead}, {rest}',
         types=types,
         json=tuple(n for n, kind in enumerate(kinds) if kind == "JSON"),

@@ -105,7 +105,7 @@ def sqlite_view() -> tuple[str, ...]:
     columns = _columns(_sqlite_element, "{0}", "json_extract(grad_fns, '$[' || (nullif({0}, 0) - 1) || ']')")
     digits = ", ".join(f"{_sqlite_digits(name)} AS x_{name}" for name in ("moments", *USED))
     view = (
-        f"CREATE VIEW snapshot AS SELECT {columns}\nFROM (SELECT *, {_sqlite_element('flags')} AS flags FROM"  # noqa: S608 - our own words
+        f"CREATE VIEW snapshot AS SELECT {columns}\nFROM (SELECT *, {_sqlite_element('flags')} AS flags FROM"  # noqa: S608 - built from constants only
         f"\n(SELECT {HEADS}, k.i, {digits}\nFROM run r CROSS JOIN snapshot_chunk c"
         " ON c.part = r.part AND c.run_id = r.id AND c.attempt = r.result_attempt"
         "\nLEFT JOIN record h ON h.part = c.part AND h.run_id = c.run_id AND h.attempt = c.attempt"

@@ -1,4 +1,4 @@
-# ruff: noqa: S608 - the SQL is made of our own words
+# ruff: noqa: S608 - the SQL is built from constants only
 """How many bytes each tenant stores: every change of them beside the rows that changed, written by triggers.
 
 So no statement can forget to count, nor one of the release before. Each change is a separate row: two writers of one

@@ -1,4 +1,4 @@
-# ruff: noqa: S608 - the SQL is made of our own words
+# ruff: noqa: S608 - the SQL is built from constants only
 """Months of the record tables on PostgreSQL: made ahead, looked for, dropped. On SQLite there are none.
 
 1. A month's partitions are made all at once, under a lock, before a run of it exists.
