@@ -65,7 +65,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def display_name(self) -> str:
         """What it runs, for people: its entry; of what nobody named, the end of its snippet's id."""
-        return (self.entry or "-") if self.named is not False else f"unnamed {str(self.told.get('snippet'))[-6:]}"
+        return (self.entry or "-") if self.named is not False else f"snippet {str(self.told.get('snippet'))[-6:]}"
 
 
 def run_of(told: dict[str, Any]) -> Run:

@@ -63,7 +63,7 @@ def breakable(text: str, most: int = 0) -> list[str]:
 
 def program_name(run: RunRow) -> str:
     """Return the name of a run's program: its entry, or the end of its snippet's id if it was sent without a name."""
-    return f"unnamed {run.unnamed[-6:]}" if run.unnamed is not None else run.entry or run.origin
+    return f"snippet {run.unnamed[-6:]}" if run.unnamed is not None else run.entry or run.origin
 
 
 def block(text: str) -> str:

@@ -46,13 +46,13 @@ class Standing:
         why = f": {'; '.join(self.why)}" if self.why else ""
         if self.state == "ready":
             held = ", which holds nothing back: for trusted code only" if self.levels[0] == "none" else ""
-            more = f" More cannot be given{why}. It is looked at again." if why else ""
-            return f"Runs get isolation {' or '.join(self.levels)} now{held}.{more}"
+            more = f" A stronger level is not available{why}. This is checked again." if why else ""
+            return f"Runs execute at isolation level {' or '.join(self.levels)}{held}.{more}"
         return {
             "starting": "Runs wait until a worker has proved its isolation.",
-            "broken": f"No run is executed now{why or ', no worker can'}. It is tried again; runs wait.",
+            "broken": f"No run is executed now{why or ', no worker can'}. The worker tries again; runs wait.",
             "absent": "No worker is alive; runs wait for one.",
-            "cannot-start": f"No run is executed now, a worker cannot start{why}. It is tried again; runs wait.",
+            "cannot-start": f"No run is executed now, a worker cannot start{why}. The worker is started again; runs wait.",
         }[self.state]
 
 

@@ -343,7 +343,7 @@ def test_a_program_without_a_name_is_listed_as_that(served, samples, capsys, mon
     monkeypatch.setenv("BACKPROBE_URL", url)
     run = site.app.test_client().post("/v1/runs", json={"source": samples.TUTORIAL}).json
     code, out, _ = command(capsys, "runs")
-    assert (code, f"unnamed {run['snippet'][-6:]}" in out, "snippet.py" in out) == (0, True, False)
+    assert (code, f"snippet {run['snippet'][-6:]}" in out, "snippet.py" in out) == (0, True, False)
 
 
 def test_a_terminal_is_told_how_the_run_stands_while_it_is_waited_for(served, samples, capsys, tmp_path, monkeypatch):

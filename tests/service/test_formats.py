@@ -128,10 +128,10 @@ def test_no_format_invents_a_path_for_a_program_that_was_sent_without_one(site, 
     assert "snippet.py" not in json.dumps(log)
     junit = get(site, f"/v1/runs/{run}/findings?format=junit").text
     (case,) = (element for element in ElementTree.fromstring(junit).iter("testcase") if "BP101" in element.get("name"))
-    assert (case.get("file"), case.get("line"), case.get("classname")) == (None, "5", f"unnamed {snippet}")
+    assert (case.get("file"), case.get("line"), case.get("classname")) == (None, "5", f"snippet {snippet}")
     assert "snippet.py" not in junit
     line = get(site, f"/v1/runs/{run}/findings?format=github").text.splitlines()[0]
-    assert line.startswith(f"::warning title=BP101 non-leaf-grad-read::line 5 of unnamed {snippet}: ")
+    assert line.startswith(f"::warning title=BP101 non-leaf-grad-read::line 5 of snippet {snippet}: ")
 
 
 def test_a_run_that_failed_is_not_a_clean_one(site):

@@ -105,7 +105,7 @@ def test_the_list_tells_status_entry_findings_and_duration(site):
 
 def test_a_program_without_a_name_is_told_by_its_snippet(site, samples):
     run = site.finished(body={"source": samples.TUTORIAL})
-    called = f"unnamed {site.client.get(f'/v1/runs/{run}').json['snippet'][-6:]}"
+    called = f"snippet {site.client.get(f'/v1/runs/{run}').json['snippet'][-6:]}"
     for path in ("/runs", f"/runs/{run}"):
         told = words(page_of(site, path))
         assert called in told, path

@@ -26,7 +26,7 @@ def test_what_workers_give_is_told_with_what_keeps_them_from_more(make):
     assert (status, told["status"], told["degraded"], told["broker"]) == (200, "ready", [], "ok")
     assert told["isolation"]["cpu"] == {"state": "ready", "levels": ["none"], "why": [missed]}
     page = site.client.get("/runs").text
-    assert "Runs get isolation none now, which holds nothing back: for trusted code only." in page
+    assert "Runs execute at isolation level none, which holds nothing back: for trusted code only." in page
     assert missed in page
     site.worker(levels=("none", "process"), probe={"sandbox": "ready", "missed": []})
     assert ready(site)[1]["isolation"]["cpu"]["levels"] == ["none", "process"]

@@ -188,12 +188,12 @@ def find_children(service, word):
 
 def test_the_first_lines_say_what_runs_get_now(serve):
     service = serve().ready(worker=True)
-    service.wait_until(lambda: "Runs get isolation " in service.said, 120, "the level was said")
+    service.wait_until(lambda: "Runs execute at isolation level " in service.said, 120, "the level was said")
     first, second = service.said.splitlines()[:2]
     assert first.endswith("Ctrl-C stops it. Now runs wait until the worker has proved its isolation.")
     (level,) = service.get("/readyz")["isolation"]["cpu"]["levels"]
     assert level == machine_level()
-    assert second.startswith(f"Runs get isolation {level} now")
+    assert second.startswith(f"Runs execute at isolation level {level}")
     assert service.end() == 0, service.said
 
 

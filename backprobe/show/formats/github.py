@@ -84,7 +84,7 @@ def _annotation(run: Reported, finding: Finding, level: Level) -> str:
     }
     message = plain(finding.message, keep_newlines=True)
     if run.unnamed is not None:  # there is no file that could be annotated
-        where, message = {}, f"line {place.start_line} of unnamed {plain(run.unnamed)}: {message}"
+        where, message = {}, f"line {place.start_line} of snippet {plain(run.unnamed)}: {message}"
     told = {**where, "title": f"{finding.rule.code} {finding.rule.name}"}
     return f"::{_COMMANDS[level]} {_properties(told)}::{_text(message)}"
 

@@ -74,7 +74,7 @@ def _broken(case: Element, run: Reported) -> None:
 def _case(suite: Element, run: Reported, finding: Finding, failing: Sequence[str]) -> None:
     place, rule = finding.location, finding.rule
     line = place.region.start_line
-    path = place.path if run.unnamed is None else f"unnamed {run.unnamed}"
+    path = place.path if run.unnamed is None else f"snippet {run.unnamed}"
     case = SubElement(suite, "testcase", classname=_clean(path), name=_clean(f"{rule.code} {rule.name} at line {line}"))
     if run.unnamed is None:
         case.set("file", _clean(place.path))

@@ -77,7 +77,7 @@ def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
                 outcome = now.run(ATTEMPT)
             assert (outcome.status, outcome.isolation["level"]) == ("succeeded", standing().levels[0])
     assert not node.supervisor._thread.is_alive()
-    assert len(messages_with(caplog, "runs get isolation none: ")) == 1
+    assert len(messages_with(caplog, "runs execute at isolation level none: ")) == 1
     assert len(messages_with(caplog, "is available now: every run gets it")) == 1
 
 

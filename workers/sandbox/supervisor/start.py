@@ -110,7 +110,7 @@ def executor_confinement(settings: WorkerSettings, queue: str) -> Confinement:
         )
     found = choice(settings.isolation, settings.sandbox_uid, trust_code=True)
     if found.missed:
-        _log.warning("programs get isolation %s: %s", found.confinement.level, "; ".join(found.missed))
+        _log.warning("programs run at isolation level %s: %s", found.confinement.level, "; ".join(found.missed))
     # the worker, from another container, can give its runs no cgroup: so the filter must not rely on one
     return replace(found.confinement, cgroups=False, no_cgroups="an executor makes none")
 
