@@ -83,9 +83,9 @@ def judged_with_fix(record: Record) -> Judgement:
     return replace(judged, findings=(msgspec.structs.replace(finding, fixes=fixes),))
 
 
-def make_judgement(*codes: str, message: str | None = None) -> Judgement:
+def make_judgement(*codes: str, message: str | None = None, record: Record | None = None) -> Judgement:
     """A judgement of the tutorial with a finding of each of these rules at its level, all at one line; none: none."""
-    judged = judge(tutorial())
+    judged = judge(record or tutorial())
     (first,) = judged.findings
     findings = []
     for code in codes:
