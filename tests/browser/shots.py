@@ -61,6 +61,8 @@ def pages(url: str) -> dict[str, str]:
         "projects": "/projects",
         "project": "/projects/default",
         "findings": "/findings",
+        "finding-group": f"/findings/{ask(f'{url}/v1/finding-groups')['items'][0]['id']}",
+        "reference": "/docs/api",
         "problem": "/problems/not-found",
         "missing": "/runs/run_none",
     }

@@ -181,7 +181,7 @@ def _finding(record: Record, site: int, found: list[tuple[Module | None, int]], 
         second = "It gets a gradient and is thrown away; an `nn.Parameter` is cut off from what it is made of."
     else:
         name, cls = module.binding or called(record, tensor).rpartition(".")[0] or module.cls, module.cls
-        second = "Its weights are random every time, get gradients, and are thrown away: it never learns."
+        second = "Its parameters are initialized again each time, get gradients, and are thrown away: it never learns."
     return told(
         record,
         RULE,
