@@ -3,7 +3,8 @@
 What it finds:
     A program reads `.grad` of a tensor that is not a leaf and was not told to retain its gradient. What it reads is
     None. The finding stands at the statement that made the tensor: a copy by `.to()`, a view, arithmetic. Where the
-    program passes over the None, `if g is None: continue`, and never finds anything else there, it stands at the read.
+    program passes over the None, `if g is None: continue`, and never finds anything else there, it stands at the read;
+    it is a note if a `retain_grad` of the program did not run.
 
 Why it matters:
     The gradient was computed and went on to the leaves. Code that tests for None skips its work in silence; other code
@@ -108,7 +109,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.gradients.grad_use import is_guarding, is_only_tested
+from backprobe.rules.analysis.gradients.grad_use import is_guarding, is_only_tested, resting_retention
 from backprobe.rules.analysis.graph.reach import arrived_at
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion, keyword, line_after, outermost, without_keyword
@@ -231,6 +232,7 @@ def _finding(record: Record, read: GradRead, call: BackwardCall, made: Site) -> 
 
 def _finding_of_test(record: Record, number: int, reads: list[tuple[GradRead, BackwardCall]]) -> Finding:
     read, call = reads[0]
+    resting = resting_retention(record)
     site = site_of(record, number)
     name = site.reads[0] if site.reads else called(record, read.tensor)
     return told(
@@ -240,17 +242,21 @@ def _finding_of_test(record: Record, number: int, reads: list[tuple[GradRead, Ba
         (
             f"`{name}` is not a leaf, so `{name}.grad` is None at each of the {len(reads)} reads here.",
             "The program passes over it each time: what it would do with the gradient never runs.",
-            "Call `retain_grad()` on the tensor before the backward call, or read the gradient of a leaf.",
+            "Call `retain_grad()` on the tensor before the backward call, or read the gradient of a leaf."
+            if resting is None
+            else f"Line {site_of(record, resting).line} can keep the gradient, and did not in this run.",
         ),
         binding=name,
         moments=[row.moment for row, _call in reads],
         related=(
             (f"`{name}` is made here", lookup(record).tensors[read.tensor].site),
             ("this backward call passed its gradient through", call.site),
+            ("this can keep the gradient", resting),
         ),
         evidence={"is_leaf": False, "retains_grad": False, "grad": None, "reads": len(reads)},
         tensors=sorted({row.tensor for row, _call in reads})[:16],
         calls=[call.call],
+        level=None if resting is None else "note",
     )
 
 

@@ -100,6 +100,24 @@ for x in torch.randn(4, 8, 3):
 
 CLEARED = ATTACK.replace("moved = moved + 0.1 * moved.grad.sign()", "moved.grad.zero_()")
 
+KEPT_FOR_DEBUGGING = """\
+import torch
+from torch import nn
+
+debug, seen = False, []
+model, head = nn.Linear(3, 3), nn.Linear(3, 1)
+for x in torch.randn(4, 8, 3):
+    hidden = model(x).tanh()
+    {keep}
+    head(hidden).pow(2).mean().backward()
+    if hidden.grad is not None:
+        seen.append(hidden.grad.norm().item())
+"""
+
+KEPT_IN_A_BRANCH = KEPT_FOR_DEBUGGING.format(keep="if debug: hidden.retain_grad()")
+KEPT_BY_AN_EXPRESSION = KEPT_FOR_DEBUGGING.format(keep="debug and hidden.retain_grad()")
+KEPT_IN_A_LOOP = KEPT_FOR_DEBUGGING.format(keep="for tensor in [hidden] * debug: torch.Tensor.retain_grad(tensor)")
+
 BACKWARD_MAY_RUN = """\
 import torch
 from torch import nn
@@ -131,6 +149,9 @@ BACKWARD_RAN = BACKWARD_MAY_RUN.replace("> 1e9", "< 1e9")
         (BACKWARD_MAY_RUN, "BP244", 8),
         (EMPTIED_LATER, "BP305", 12),
         (ATTACK, "BP104", 8),
+        (KEPT_IN_A_BRANCH, "BP101", 10),
+        (KEPT_BY_AN_EXPRESSION, "BP101", 10),
+        (KEPT_IN_A_LOOP, "BP101", 10),
     ],
 )
 def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:

@@ -1,11 +1,21 @@
-"""What the program does with a `.grad` that it reads: uses it, or only asks whether it is there."""
+"""What the program does with a `.grad` that it reads: uses it, or asks whether it is there; and what might keep one."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING, cast
 
-from backprobe.rules.analysis.source.syntax import Tree, method_called, region_in, site_of, statement, tree_of
+from backprobe.rules.analysis.source.syntax import (
+    Tree,
+    method_called,
+    number_at,
+    region_in,
+    site_of,
+    statement,
+    tree_of,
+    trees,
+)
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import GradRead, Record, Site
@@ -47,6 +57,20 @@ def is_guarding(record: Record, read: GradRead) -> bool:
         if is_same and not (_is_test(tree, part) or _is_idle(tree, part)):
             return True
     return False
+
+
+@table
+def resting_retention(record: Record) -> int | None:
+    """Return a statement that names `retain_grad` and did not run, or ran while no tensor retained a gradient."""
+    ran = {row.site for row in record.moments}
+    retains = any(row.retains_grad for row in record.snapshots)
+    for tree in trees(record).values():
+        for part in tree.nodes:
+            if isinstance(part, ast.Attribute) and part.attr == "retain_grad":
+                site = number_at(record, next(above for above in tree.ancestors(part) if isinstance(above, ast.stmt)))
+                if site is not None and not (retains and site in ran):
+                    return site
+    return None
 
 
 def _is_idle(tree: Tree, part: ast.expr) -> bool:
