@@ -81,6 +81,19 @@ Near miss: a decay that grows from a small one
             for old, new in zip(average.parameters(), net.parameters()):
                 old.lerp_(new, 1 - keep)
 
+Near miss: a layer that keeps running statistics is called twice in one statement
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 4))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    for x in torch.randn(10, 32, 8):
+        first, second = net(x + 0.1 * torch.randn_like(x)), net(x + 0.1 * torch.randn_like(x))
+        optimizer.zero_grad()
+        (first - second).pow(2).mean().sub(first.var(0).mean()).backward()
+        optimizer.step()
+
 Blind spots:
     An average that did not begin as a copy of its source is not measured, nor one whose sums hardly differ.
 
@@ -102,6 +115,7 @@ from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import InplaceEvent, Record, Statistics
@@ -133,7 +147,8 @@ def check(record: Record) -> Iterator[Finding]:
     writes: dict[int, dict[int, list[InplaceEvent]]] = {}
     held = in_optimizers(record)
     for row in record.inplace_events if held else ():
-        if row.done_by == "statement" and row.site is not None and row.tensor not in held:
+        by_module = (row.tensor, row.site) in _written_by_modules(record)
+        if row.done_by == "statement" and row.site is not None and row.tensor not in held and not by_module:
             writes.setdefault(row.site, {}).setdefault(row.tensor, []).append(row)
     for site, targets in writes.items():
         if _is_average(statement_at(record, site)):
@@ -143,6 +158,21 @@ def check(record: Record) -> Iterator[Finding]:
             least = threshold(RULE, "weight")
             if every and (all(least < one < 2 - least for one in every) or all(one < 0 for one in every)):
                 yield _finding(record, site, known, every)
+
+
+@table
+def _written_by_modules(record: Record) -> frozenset[tuple[int, int | None]]:
+    """Return buffers with the statements that call their module, which updates them itself."""
+    called_at: dict[int, set[int | None]] = {}
+    for call in record.module_calls:
+        called_at.setdefault(call.module, set()).add(call.site)
+    return frozenset(
+        (buffer.tensor, site)
+        for module in record.modules
+        for buffer in module.buffers
+        if buffer.tensor is not None
+        for site in called_at.get(module.module, ())
+    )
 
 
 def _is_average(node: ast.stmt | None) -> bool:
