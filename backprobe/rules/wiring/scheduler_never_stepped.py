@@ -1,8 +1,9 @@
 """BP711 scheduler-never-stepped: a learning-rate schedule is built, and the run ends without one step of it.
 
 What it finds:
-    A scheduler is built for an optimizer, the optimizer steps to the end of a run that succeeded, and no scheduler of
-    that optimizer ever steps. A note where the program calls its `step` in a place that did not run, or hands it on.
+    A scheduler is built for an optimizer, the optimizer steps to the end of a run that succeeded at a rate that never
+    changes, and no scheduler of that optimizer ever steps. A note where the program calls its `step` in a place that
+    did not run, or hands it on.
 
 Why it matters:
     The learning rate stays at its first value: of a warm-up, at its lowest.
@@ -65,6 +66,19 @@ Near miss: it is part of another one that steps
         optimizer.step()
         schedule.step()
 
+Near miss: the program sets the rates, and asks the schedule for its numbers only
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    curve = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    for step, x in enumerate(torch.randn(4, 8, 3)):
+        optimizer.param_groups[0]["lr"] = 0.1 * (1 - step / curve.T_max)
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
 Blind spots:
     A run that was cut short is not judged. Of a scheduler that is given no name where it is built only a note is left.
 
@@ -74,12 +88,15 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.optimizers.schedules import Built, built_schedules, is_stepped_in_source
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import site_of, trees
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -112,11 +129,26 @@ def check(record: Record) -> Iterator[Finding]:
             for event in record.optimizer_events
             if event.kind == "step" and event.optimizer == optimizer.optimizer
         ]
-        if len(steps) < LEAST or optimizer.optimizer in moved:
+        if len(steps) < LEAST or optimizer.optimizer in moved or len({event.learning_rates for event in steps}) > 1:
             continue
         built = [row for row in built_schedules(record) if row.optimizer == optimizer.optimizer]
+        if any(_has_stepped(record, row.cls) for row in built):
+            continue
         if built and sum(event.moment > built[-1].moment for event in steps) >= LEAST:
             yield _finding(record, optimizer, built[-1], steps)  # the last one holds those before it, as a chain does
+
+
+def _has_stepped(record: Record, cls: str) -> bool:
+    """Return whether a `step` that the class, or a class that it is derived from, defines in the program ran."""
+    index = lookup(record)
+    ran = {index.sites[row.site].function for row in record.moments if row.site is not None}
+    nodes = (node for tree in trees(record).values() for node in tree.nodes)
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    names = [cls]
+    for name in names:
+        bases = classes[name].bases if name in classes else ()
+        names += [base for node in bases if (base := last_name(node)) not in names]
+    return any(f".{function}".endswith(f".{name}.step") for function in ran for name in names)
 
 
 def _finding(record: Record, optimizer: Optimizer, schedule: Built, steps: list[OptimizerEvent]) -> Finding:
@@ -128,9 +160,9 @@ def _finding(record: Record, optimizer: Optimizer, schedule: Built, steps: list[
         RULE,
         schedule.site,
         (
-            f"`{called}` never steps: `{who}` made {len(steps)} steps with the rate that it began with.",
+            f"`{called}` never steps, and `{who}` made {len(steps)} steps.",
             "The program has a place for its steps, which this run never came to."
-            if may_step
+            if name is not None and may_step
             else "A schedule changes nothing by itself.",
             f"Call `{called}.step()` after `{who}.step()`, or once per epoch.",
         ),

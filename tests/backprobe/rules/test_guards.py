@@ -67,6 +67,33 @@ STEPPED_IN_A_BRANCH = (
     + "    if x.sum() > 1e9:\n        schedule.step()\n"
 )
 
+STEPS_BY_ITSELF = """\
+import torch
+from torch import nn
+
+class Halving(torch.optim.lr_scheduler.LRScheduler):
+    def __init__(self, optimizer, every):
+        self.every = every
+        super().__init__(optimizer)
+
+    def get_lr(self):
+        return [rate * 0.5 ** (self.last_epoch // self.every) for rate in self.base_lrs]
+
+    def step(self, epoch=None):
+        self.last_epoch += 1
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = rate
+
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = Halving(optimizer, {every})
+for x in torch.randn(4, 8, 3):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    schedule.step()
+"""
+
 RATE_IS_SHOWN = (
     START
     + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
@@ -160,7 +187,15 @@ def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "code"), [(RATE_IS_HANDED_ON, "BP758"), (BACKWARD_RAN, "BP244"), (EMPTIED, "BP305"), (CLEARED, "BP104")]
+    ("program", "code"),
+    [
+        (RATE_IS_HANDED_ON, "BP758"),
+        (BACKWARD_RAN, "BP244"),
+        (EMPTIED, "BP305"),
+        (CLEARED, "BP104"),
+        (STEPS_BY_ITSELF.replace("{every}", "1"), "BP711"),
+        (STEPS_BY_ITSELF.replace("{every}", "100"), "BP711"),
+    ],
 )
 def test_a_counter_fact_of_the_record_refutes_it(program, code, captured) -> None:
     assert code not in {finding.rule.code for finding in judge(captured(program)).findings}
