@@ -63,8 +63,26 @@ Near miss: it is the gradient that is clamped
             weight.grad.clamp_(-0.1, 0.1)
         optimizer.step()
 
+Near miss: an optimizer of the program's own limits the weights at the end of its step
+    import torch
+
+    class NonNegative(torch.optim.Adagrad):
+        @torch.no_grad()
+        def step(self, closure=None):
+            super().step(closure)
+            for group in self.param_groups:
+                for weight in group["params"]:
+                    weight.clamp_(min=0)
+
+    weights = torch.rand(4, requires_grad=True)
+    optimizer = NonNegative([weights], lr=0.1)
+    for x in torch.randn(4, 8, 4):
+        optimizer.zero_grad()
+        (x @ weights - x[:, 0] + x[:, 1]).pow(2).mean().backward()
+        optimizer.step()
+
 Blind spots:
-    A projection that is written as sums and products of its own is not known for one.
+    A projection that is written as sums and products of its own is not known for one, nor one in the closure of a step.
 
 Source:
     Arjovsky, Chintala, Bottou: Wasserstein GAN, algorithm 1, which clips after the update; observed with torch 2.13.
@@ -77,6 +95,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.call_stacks import is_called_by
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.scopes import last_name
@@ -132,7 +151,10 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _step_after(record: Record, event: InplaceEvent) -> Update | None:
-    """The optimizer step that comes next, if the last backward call before the write brought the gradient it uses."""
+    """The optimizer step that comes next, if the last backward call before the write brought the gradient it uses.
+
+    None also where the write is a part of that step: a class of the program's own limits the weights at its end.
+    """
     if event.tensor not in in_optimizers(record):
         return None
     steps = [one for one in updates_of(record).get(event.tensor, ()) if one.optimizer is not None]
@@ -140,7 +162,7 @@ def _step_after(record: Record, event: InplaceEvent) -> Update | None:
     before = steps[at - 1].moment if at else -1
     rows = lookup(record).leaf_grads_of[event.tensor]
     came = [row for row in rows if row.call is not None and before < row.moment < event.moment]
-    if at == len(steps) or not came:
+    if at == len(steps) or not came or is_called_by(record, event.moment, steps[at].site):
         return None
     later = [row for row in rows if event.moment <= row.moment < steps[at].moment]
     return None if later else steps[at]

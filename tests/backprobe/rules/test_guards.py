@@ -94,6 +94,30 @@ for x in torch.randn(4, 8, 3):
     schedule.step()
 """
 
+LIMITS_IN_ITS_STEP = """\
+import torch
+
+class NonNegative(torch.optim.Adagrad):
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = super().step(closure)
+        for group in self.param_groups:
+            for weight in group["params"]:
+                weight.clamp_(min=0)
+        return loss
+
+def limit(weight):
+    weight.data.clamp_(min=0)
+
+torch.manual_seed(0)
+weights = torch.rand(4, requires_grad=True)
+optimizer = NonNegative([weights], lr=0.1)
+for x in torch.randn(8, 32, 4):
+    optimizer.zero_grad()
+    (x @ weights - x @ torch.tensor([1.0, 0.5, -1.0, 0.0])).pow(2).mean().backward()
+    optimizer.step()
+"""
+
 RATE_IS_SHOWN = (
     START
     + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
@@ -199,6 +223,14 @@ def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:
 )
 def test_a_counter_fact_of_the_record_refutes_it(program, code, captured) -> None:
     assert code not in {finding.rule.code for finding in judge(captured(program)).findings}
+
+
+@pytest.mark.parametrize("first", ["", "torch.optim.Adagrad([torch.ones(1)], lr=0.1)\n"])
+@pytest.mark.parametrize("write", ["weight.clamp_(min=0)", "weight.mul_((weight > 0).float())", "limit(weight)"])
+def test_what_the_step_of_an_optimizer_writes_last_is_not_moved_by_it(first, write, captured) -> None:
+    """Where the class that it is derived from was used before, torch records two steps: one in the other."""
+    program = LIMITS_IN_ITS_STEP.replace("weight.clamp_(min=0)", write).replace("torch.manual_seed(0)\n", first)
+    assert judge(captured(program, alone=True)).findings == ()
 
 
 @pytest.mark.parametrize(("said", "found"), [("maximize=False", True), ("maximize=True", False)])

@@ -48,6 +48,12 @@ def calls(record: Record, stack: int) -> Sequence[Site]:
     return found
 
 
+def is_called_by(record: Record, moment: int, site: int | None) -> bool:
+    """Return whether the statement of a moment ran in a call that another statement made, or in a call within that."""
+    row = lookup(record).moments.get(moment)
+    return row is not None and row.stack is not None and any(above.site == site for above in calls(record, row.stack))
+
+
 def _stack_of(record: Record, finding: Finding) -> int | None:
     """Return the stack of the moment that a finding is about; else the only one that its line, or function, ran under.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from backprobe.rules.analysis.calls.call_stacks import is_called_by
 from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
@@ -181,12 +182,27 @@ def _events(
         yield row.moment, 3 if row.kind == "set-none" else 0, row.n, partial(ledger.change, row)
     optimizers = set(in_optimizers(record).get(tensor, ()))
     for event in record.optimizer_events:
-        if event.optimizer in optimizers and event.kind == "step":
+        if event.optimizer in optimizers and event.kind == "step" and event.n not in _inner_steps(record):
             yield event.moment, 1, event.n, partial(ledger.step, event)
         elif event.optimizer in optimizers and event.kind == "zero_grad" and event.set_to_none:
             yield event.moment, 4, event.n, partial(ledger.clear, event.moment, event.site)
     for moment in _reads(record).get(tensor, ()):
         yield moment, 2, 0, ledger.read
+
+
+@table
+def _inner_steps(record: Record) -> frozenset[int]:
+    """Return the steps that another step of the same optimizer made: a class of the program calls `super().step()`."""
+    steps = [event for event in record.optimizer_events if event.kind == "step"]
+    found: set[int] = set()
+    outer: dict[int | None, OptimizerEvent] = {}
+    for event in reversed(steps):
+        later = outer.get(event.optimizer)
+        if later is not None and is_called_by(record, event.moment, later.site):
+            found.add(event.n)
+        else:
+            outer[event.optimizer] = event
+    return frozenset(found)
 
 
 @table
