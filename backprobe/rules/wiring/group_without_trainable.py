@@ -87,7 +87,8 @@ Near miss: a group without a learning rate of its own is frozen by a filter
 
 Blind spots:
     One group that holds frozen and trained parameters of modules alike is taken as meant. Where a statement that can
-    set flags to True never ran, or runs while the program trains, the group may wait for it: the finding is a note.
+    set flags to True never ran, or runs while the program trains, the group may wait for it: the finding is a note. So
+    it is where the flag is computed, or set to False under a condition: the group may belong to another stage.
 
 Source:
     torch.nn.Embedding.from_pretrained and torch.optim in PyTorch's documentation; observed with torch 2.13.
@@ -95,14 +96,14 @@ Source:
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.frozen_groups import filtered_by, loaded_frozen, may_thaw
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called, optimizer_name
-from backprobe.rules.analysis.source.syntax import method_called, number_at, site_of, statement_at, trees
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.plain_unknowns import is_flagged_in_text, plain_unknowns
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -143,7 +144,7 @@ def check(record: Record) -> Iterator[Finding]:
         }
         trains = len(steps) >= LEAST and len(groups) > len(frozen) and any(one.with_grad for one in steps)
         if used and trains:
-            yield _finding(record, optimizer, sorted(used), groups, waits_for=_may_thaw(record, since))
+            yield _finding(record, optimizer, sorted(used), groups, since=since)
         if len(steps) >= LEAST and any(one.with_grad for one in steps):
             for tensor in plain_unknowns(record, optimizer):
                 yield _of_plain(record, optimizer, tensor)
@@ -183,45 +184,6 @@ def _is_frozen(record: Record, tensor: int, since: int) -> bool:
     return bool(rows) and not any(row.requires_grad for row in [*before, *(row for row in rows if row.moment > since)])
 
 
-def _may_thaw(record: Record, since: int) -> int | None:
-    """Return a statement that can set a flag to True, if it never ran or also ran after the first step of training.
-
-    One that ran only before it has done what it does.
-    """
-    ran = {row.site: row.moment for row in record.moments}
-    for site in _switching_on(record):
-        if ran.get(site, since) >= since:
-            return site
-    return None
-
-
-@table
-def _switching_on(record: Record) -> tuple[int, ...]:
-    """Return the statements that set a flag to anything but False."""
-    nodes = (node for tree in trees(record).values() for node in tree.nodes)
-    sites = (number_at(record, node) for node in nodes if isinstance(node, ast.Assign | ast.Expr) and _sets_flag(node))
-    return tuple(site for site in sites if site is not None)
-
-
-def _sets_flag(node: ast.Assign | ast.Expr) -> bool:
-    if isinstance(node, ast.Assign) and any(_is_flag(target) for target in node.targets):
-        return not _is_false(node.value)
-    for part in ast.walk(node):
-        if isinstance(part, ast.Call) and method_called(part) == "requires_grad_":
-            given = [*part.args, *(word.value for word in part.keywords)]
-            if not given or not _is_false(given[0]):
-                return True
-    return False
-
-
-def _is_false(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is False
-
-
-def _is_flag(target: ast.expr) -> bool:
-    return isinstance(target, ast.Attribute) and target.attr == "requires_grad"
-
-
 @table
 def _used_in_training(record: Record) -> frozenset[int]:
     """The parameters of modules that were called in training mode."""
@@ -231,18 +193,21 @@ def _used_in_training(record: Record) -> frozenset[int]:
 
 
 def _finding(
-    record: Record, optimizer: Optimizer, frozen: list[int], groups: dict[int, list[int]], *, waits_for: int | None
+    record: Record, optimizer: Optimizer, frozen: list[int], groups: dict[int, list[int]], *, since: int
 ) -> Finding:
     who = optimizer.binding or optimizer.cls
     tensors = [tensor for group in frozen for tensor in groups[group]]
     names = [name for tensor in tensors if (name := lookup(record).tensors[tensor].fqn)]
     number = f"Group {frozen[0]}" if len(frozen) == 1 else f"{len(frozen)} groups"
-    loaded, filtered = _loaded_frozen(record, tensors), _filtered_by(record, tensors)
+    loaded, filtered = loaded_frozen(record, tensors), filtered_by(record, tensors)
     made = filtered if loaded is None else loaded
+    waits_for = may_thaw(record, tensors, since)
     listed = f" (`{'`, `'.join(names[:3])}{'`, ...' if len(names) > 3 else '`'})" if names else ""
-    meant = "It has a group of its own, so it was to be trained, and it stays as it was made."
+    meant = "It stays as it was made. Assumed: a group with a learning rate of its own is to be trained."
     if waits_for is not None:
-        meant = f"Line {site_of(record, waits_for).line} can change that, and did not in this run."
+        meant = (
+            f"Line {site_of(record, waits_for).line} decides that: another run, or a later step, may train the group."
+        )
     return told(
         record,
         RULE,
@@ -258,28 +223,10 @@ def _finding(
         moments=[optimizer.moment],
         related=(
             (f"`{who}` is given it here", None if made is None else optimizer.site),
-            ("this can set the flag", waits_for),
+            ("this decides about the flag", waits_for),
         ),
         evidence={"groups": frozen, "of": len(groups), "parameters": names[:16]},
         tensors=tensors[:16],
         optimizers=(optimizer.optimizer,),
         level=None if waits_for is None else "note",
     )
-
-
-def _loaded_frozen(record: Record, tensors: list[int]) -> int | None:
-    """The statement whose `from_pretrained` froze all of them."""
-    sites = {lookup(record).tensors[tensor].site for tensor in tensors}
-    site = sites.pop() if len(sites) == 1 else None
-    node = statement_at(record, site)
-    calls = (part for part in (ast.walk(node) if node else ()) if isinstance(part, ast.Call))
-    return site if any(method_called(part) == "from_pretrained" for part in calls) else None
-
-
-def _filtered_by(record: Record, tensors: list[int]) -> int | None:
-    """Return the statement whose computed value froze all of them: `p.requires_grad_(name in chosen)`."""
-    index = lookup(record)
-    first = [next((row for row in index.snapshots_of[tensor] if not row.requires_grad), None) for tensor in tensors]
-    sites = {None if row is None else index.moments[row.moment].site for row in first}
-    site = sites.pop() if len(sites) == 1 else None
-    return site if site in _switching_on(record) else None

@@ -48,6 +48,41 @@ THAWED_BY_A_VALUE = (
 """
 )
 
+FLAGGED_BY_A_STAGE = """\
+import torch
+from torch import nn
+
+stage = 1
+model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+{freeze}
+""" + GROUPS + LOOP  # fmt: skip
+
+FLAGGED_IN_A_CALL = FLAGGED_BY_A_STAGE.replace("{freeze}", "model[0].requires_grad_(stage >= 2)")
+FLAGGED_BY_NAME = FLAGGED_BY_A_STAGE.replace(
+    "{freeze}", "for weight in model[0].parameters(): setattr(weight, 'requires_grad', stage >= 2)"
+)
+FLAGGED_IN_A_FUNCTION = FLAGGED_BY_A_STAGE.replace(
+    "{freeze}",
+    """\
+def flag(module, value):
+    for weight in module.parameters():
+        setattr(weight, "requires_grad", value)
+
+flag(model[0], stage >= 2)""",
+)
+
+FROZEN_UNDER_A_CONDITION = FLAGGED_BY_A_STAGE.replace("{freeze}", "if stage < 2: model[0].requires_grad_(False)")
+FROZEN_BY_A_CALL_UNDER_A_CONDITION = FLAGGED_BY_A_STAGE.replace(
+    "{freeze}",
+    """\
+def freeze(module):
+    for weight in module.parameters():
+        weight.requires_grad = False
+
+if stage < 2:
+    freeze(model[0])""",
+)
+
 FLAG_GIVEN = """\
 import torch
 
@@ -194,6 +229,11 @@ BACKWARD_RAN = BACKWARD_MAY_RUN.replace("> 1e9", "< 1e9")
     [
         (THAWED_IN_A_BRANCH, "BP759", 6),
         (THAWED_BY_A_VALUE, "BP759", 7),
+        (FLAGGED_IN_A_CALL, "BP759", 6),
+        (FLAGGED_BY_NAME, "BP759", 6),
+        (FLAGGED_IN_A_FUNCTION, "BP759", 8),
+        (FROZEN_UNDER_A_CONDITION, "BP759", 7),
+        (FROZEN_BY_A_CALL_UNDER_A_CONDITION, "BP759", 12),
         (FLAG_GIVEN, "BP759", 3),
         (STEPPED_IN_A_BRANCH, "BP711", 6),
         (RATE_IS_SHOWN, "BP758", 10),
@@ -206,7 +246,8 @@ BACKWARD_RAN = BACKWARD_MAY_RUN.replace("> 1e9", "< 1e9")
     ],
 )
 def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:
-    (finding,) = [finding for finding in judge(captured(program)).findings if finding.rule.code == code]
+    (finding,) = judge(captured(program)).findings
+    assert finding.rule.code == code
     assert (finding.level, finding.location.region.start_line) == ("note", line)
 
 

@@ -6,6 +6,7 @@ import pytest
 from backprobe.record import Record
 from backprobe.rules import RULES, WHY_NO_TIME, judge, unjudged
 from backprobe.rules.analysis.invariants.checks import Check, is_invariant
+from backprobe.rules.framework.finding import Subject
 from backprobe.rules.testing import example, pages
 from backprobe.show.check_lines import checks_line
 
@@ -187,9 +188,8 @@ def test_the_example_breaks_it_and_its_repair_does_not(module, captured) -> None
             assert check.checked <= check.total
 
 
-@pytest.mark.parametrize("module", INVARIANTS, ids=lambda module: module.RULE.name)
-def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, captured) -> None:
-    record = captured(example(module)[0])
+def judged_beside(record, module, level, subject=None):
+    """Judge a record with one more rule, of a family that explains the breach: it finds the same at this level."""
     own = next(finding for finding in judge(record).findings if finding.rule.code == module.RULE.code)
     code = f"{module.EXPLAINED_BY[0]}99"
     named = msgspec.structs.replace(own.rule, code=code, name="stand-in")
@@ -202,13 +202,28 @@ def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, ca
 
         @staticmethod
         def check(_record):
-            yield msgspec.structs.replace(own, rule=named, level="warning")
+            yield msgspec.structs.replace(own, rule=named, level=level, subject=subject or own.subject)
 
     judged = judge(record, rules=[*RULES, StandIn])
     assert code in {finding.rule.code for finding in judged.findings}
-    assert module.RULE.code not in {finding.rule.code for finding in judged.findings}
     check = next(check for check in judged.checks if check.code == module.RULE.code)
-    assert (check.state, check.findings) == ("broken", (code,))
+    assert check.state == "broken"
+    is_shown = module.RULE.code in {finding.rule.code for finding in judged.findings}
+    assert check.findings == ((module.RULE.code,) if is_shown else (code,))
+    return is_shown
+
+
+@pytest.mark.parametrize("module", INVARIANTS, ids=lambda module: module.RULE.name)
+def test_a_finding_of_a_rule_that_explains_the_breach_takes_its_place(module, captured) -> None:
+    assert not judged_beside(captured(example(module)[0]), module, "warning")
+
+
+def test_a_note_takes_its_place_if_both_speak_of_one_tensor(captured) -> None:
+    (module,) = [module for module in INVARIANTS if module.RULE.code == "BP953"]
+    record = captured(example(module)[0])
+    assert not judged_beside(record, module, "note")
+    other = Subject(facts=(("tensor", 10_000),), moment=0)
+    assert judged_beside(record, module, "note", other)
 
 
 @pytest.mark.parametrize("part", ["check", "measure_coverage"])

@@ -85,8 +85,11 @@ def check_invariant(
         measured = module.measure_coverage(record)
     except Exception as error:  # noqa: BLE001 - a bug in one invariant costs that invariant only
         return unknown_check(module, f"the check broke with {type(error).__name__}")
-    is_broken = any(finding.rule.code == code for finding in found)
-    explaining = dict.fromkeys(finding.rule.code for finding in found if _explains(module, finding))
+    breaches = [finding for finding in found if finding.rule.code == code]
+    is_broken = bool(breaches)
+    explaining = dict.fromkeys(
+        finding.rule.code for finding in found if any(_explains(module, finding, breach) for breach in breaches)
+    )
     return Check(
         name=_name(module),
         code=code,
@@ -112,17 +115,26 @@ def leave_out_explained(
     findings: Sequence[Finding], invariants: Sequence[InvariantModule], *, rules_were_ignored: bool
 ) -> list[Finding]:
     """Return the findings without those of invariants that a rule explains, or one that was ignored may explain."""
-    explained = {
-        module.RULE.code
-        for module in invariants
-        if rules_were_ignored or any(_explains(module, finding) for finding in findings)
-    }
-    return [finding for finding in findings if finding.rule.code not in explained]
+    modules = {module.RULE.code: module for module in invariants}
+
+    def is_explained(breach: Finding) -> bool:
+        module = modules.get(breach.rule.code)
+        return module is not None and (
+            rules_were_ignored or any(_explains(module, finding, breach) for finding in findings)
+        )
+
+    return [finding for finding in findings if not is_explained(finding)]
 
 
-def _explains(module: InvariantModule, finding: Finding) -> bool:
-    is_of_family = finding.rule.code.startswith(module.EXPLAINED_BY)
-    return is_of_family and finding.level != "note" and not finding.rule.code.startswith(FAMILY)
+def _explains(module: InvariantModule, finding: Finding, breach: Finding) -> bool:
+    """Return whether a finding of a rule stands for a breach. A note does so only if both speak of one tensor."""
+    if not finding.rule.code.startswith(module.EXPLAINED_BY) or finding.rule.code.startswith(FAMILY):
+        return False
+    return finding.level != "note" or not _tensors(finding).isdisjoint(_tensors(breach))
+
+
+def _tensors(finding: Finding) -> set[int]:
+    return {number for kind, number in finding.subject.facts if kind == "tensor"}
 
 
 FAMILY: Final = "BP95"
