@@ -65,6 +65,21 @@ Near miss: a warm-up and a decay of one, and a constant rate of the other
         warm.step()
         decay.step()
 
+Near miss: two optimizers that share their groups, and the schedule changes no rate in this run
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    outer = torch.optim.SGD(model.parameters(), lr=0.1)
+    outer.param_groups = inner.param_groups
+    decay = torch.optim.lr_scheduler.StepLR(outer, step_size=30)
+    for x in torch.randn(4, 8, 3):
+        inner.zero_grad()
+        model(x).pow(2).mean().backward()
+        inner.step()
+        decay.step()
+
 Near miss: two optimizers that share their groups, of which one steps
     import torch
     from torch import nn
@@ -81,7 +96,8 @@ Near miss: two optimizers that share their groups, of which one steps
         decay.step()
 
 Blind spots:
-    A schedule that is built for the wrong one of two optimizers, with none for it otherwise, looks like a choice.
+    A schedule that is built for the wrong one of two optimizers, with none for it otherwise, looks like a choice. Where
+    both have equal rates at all steps, nothing tells that they do not share their groups.
 
 Source:
     torch.optim.lr_scheduler in PyTorch's documentation; observed with torch 2.13.
@@ -92,7 +108,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.optimizers.schedules import Built, built_schedules, events_of
+from backprobe.rules.analysis.optimizers.schedules import Built, built_schedules, events_of, may_share_groups
 from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
@@ -132,18 +148,18 @@ def check(record: Record) -> Iterator[Finding]:
     for at, one in enumerate(built):
         twins = [other for other in built[:at] if (other.cls, other.optimizer) == (one.cls, one.optimizer)]
         mine = sum(other.optimizer == one.optimizer for other in built)
-        if without and len(twins) == 1 and mine == 2 and twins[0].site != one.site:
+        lacking = [number for number in without if not may_share_groups(record, one.optimizer, number)]
+        if lacking and len(twins) == 1 and mine == 2 and twins[0].site != one.site:
             moved = len(events_of(record, one.optimizer, "scheduler_step"))
             steps = len(events_of(record, one.optimizer, "step"))
             if steps >= LEAST and moved >= 2 * LEAST and _are_both_stepped(record, one):
-                yield _finding(record, one, twins[0], without[0])
+                yield _finding(record, one, twins[0], lacking[0])
 
 
 def _heir(record: Record, one: Built, without: list[int]) -> Optimizer | None:
     """The optimizer that steps what this schedule's own held, since that one does not, though the schedule steps.
 
-    A schedule that sets rates once more behind the last step of all is no sign, and an optimizer whose rate changes
-    shares its groups with that of the schedule.
+    A schedule that sets rates once more behind the last step of all is no sign.
     """
     rows = {row.optimizer: row for row in record.optimizers}
     steps = events_of(record, one.optimizer, "step")
@@ -155,8 +171,10 @@ def _heir(record: Record, one: Built, without: list[int]) -> Optimizer | None:
     for number in without:
         heir, taken = rows[number], events_of(record, number, "step")
         inherits = len(held & {row.tensor for row in heir.tensors}) * 2 > len(held)
-        keeps_its_rates = len({row.learning_rates for row in taken}) == 1
-        if inherits and heir.site is not None and taken[0].moment > last and keeps_its_rates:
+        keeps_own_rates = len({row.learning_rates for row in taken}) == 1 and not may_share_groups(
+            record, one.optimizer, number
+        )
+        if inherits and heir.site is not None and taken[0].moment > last and keeps_own_rates:
             return heir
     return None
 

@@ -153,6 +153,21 @@ for x in torch.randn(8, 32, 4):
     optimizer.step()
 """
 
+SHARED_GROUPS = """\
+import torch
+from torch import nn
+
+model = nn.Linear(3, 1)
+inner, outer = (torch.optim.SGD(model.parameters(), lr=0.1) for _ in range(2))
+outer.param_groups = inner.param_groups
+schedule = torch.optim.lr_scheduler.StepLR(outer, {every})
+for x in torch.randn(4, 8, 3):
+    inner.zero_grad()
+    model(x).pow(2).mean().backward()
+    inner.step()
+    schedule.step()
+"""
+
 RATE_IS_SHOWN = (
     START
     + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
@@ -260,6 +275,8 @@ def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:
         (CLEARED, "BP104"),
         (STEPS_BY_ITSELF.replace("{every}", "1"), "BP711"),
         (STEPS_BY_ITSELF.replace("{every}", "100"), "BP711"),
+        (SHARED_GROUPS.replace("{every}", "1"), "BP953"),
+        (SHARED_GROUPS.replace("{every}", "100"), "BP953"),
     ],
 )
 def test_a_counter_fact_of_the_record_refutes_it(program, code, captured) -> None:

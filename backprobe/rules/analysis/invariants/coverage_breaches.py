@@ -15,6 +15,7 @@ from backprobe.rules.analysis.invariants.stopping_hooks import hook_before
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_cut
 from backprobe.rules.analysis.invariants.zeroed_gradients import find_zeroed_and_decayed
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.optimizers.schedules import may_share_groups
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
@@ -146,7 +147,7 @@ def _never_stepped(record: Record) -> Breach | None:
 
 
 def _idle_optimizer(record: Record) -> Breach | None:
-    """A schedule of an optimizer that never steps, while another one steps the same leaves."""
+    """A schedule of an optimizer that never steps, while another one steps the same leaves at other rates."""
     stepping = {event.optimizer for event in steps(record)}
     leaves = {row.optimizer: {tensor.tensor for tensor in row.tensors} for row in record.optimizers}
     found: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -156,7 +157,8 @@ def _idle_optimizer(record: Record) -> Breach | None:
         if is_idle and event.site is not None and any(own & leaves.get(other or 0, set()) for other in stepping):
             found[event.site, event.optimizer or 0] += 1
     for (site, optimizer), times in found.items():
-        if times >= REPEATED:
+        others = [other for other in stepping if other is not None and not may_share_groups(record, optimizer, other)]
+        if times >= REPEATED and any(leaves[optimizer] & leaves.get(other, set()) for other in others):
             return Breach("idle-optimizer", site, tuple(sorted(leaves[optimizer])), optimizer)
     return None
 

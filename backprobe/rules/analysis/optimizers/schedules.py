@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -57,6 +58,16 @@ def built_schedules(record: Record) -> tuple[Built, ...]:
 def events_of(record: Record, optimizer: int, kind: str) -> list[OptimizerEvent]:
     """What happened to one optimizer, of one kind, in order."""
     return [row for row in record.optimizer_events if row.optimizer == optimizer and row.kind == kind]
+
+
+def may_share_groups(record: Record, scheduled: int, other: int) -> bool:
+    """Return whether an optimizer has, at each of its steps, the rates that a schedule of another one left."""
+    moved = events_of(record, scheduled, "scheduler_step")
+    for step in events_of(record, other, "step"):
+        at = bisect_left(moved, step.moment, key=lambda event: event.moment)
+        if at and moved[at - 1].learning_rates != step.learning_rates:
+            return False
+    return True
 
 
 def argument_of(record: Record, built: Built, name: str, place: int) -> ast.expr | None:
