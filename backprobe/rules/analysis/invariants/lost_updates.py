@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.arrivals import is_zero
@@ -23,14 +24,18 @@ _SMALLEST_CHANGE: Final = 1e-4
 """Share of a parameter's norm that learning rate times gradient must exceed before an equal value is a breach.
 Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
 
+_EPSILON: Final = 6e-8
+"""Half the distance from 1 to the next float32: a smaller addition to 1 leaves it as it is."""
+
 
 def find_unchanged(record: Record) -> Breach | None:
     """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
     lost = find_lost(record)
     if lost is not None:
         return lost
-    found: list[int] = []
+    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
     for optimizer in record.optimizers:
+        found: list[int] = []
         for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
             events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
             equal = [
@@ -38,11 +43,10 @@ def find_unchanged(record: Record) -> Breach | None:
             ]
             if len(equal) >= REPEATED and (all(equal[-REPEATED:]) or all(equal[:REPEATED])):
                 found.append(row.tensor)
-    if not found:
-        return None
-    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
-    site = loads[0] if loads and loads[0] is not None else record.optimizers[-1].site
-    return None if site is None else Breach("not-changed", site, tuple(found), record.optimizers[-1].optimizer)
+        site = loads[0] if loads and loads[0] is not None else optimizer.site
+        if found and site is not None:
+            return Breach("not-changed", site, tuple(found), optimizer.optimizer)
+    return None
 
 
 def find_lost(record: Record) -> Breach | None:
@@ -55,7 +59,12 @@ def find_lost(record: Record) -> Breach | None:
             continue
         left = Counter(tensor for event in events for tensor in event.unchanged or ())
         groups = {row.tensor: row.group for row in optimizer.tensors}
-        found = [tensor for tensor in groups if left[tensor] == len(events) and _has_rate(events, groups[tensor])]
+        found = [
+            tensor
+            for tensor, group in groups.items()
+            if left[tensor] == len(events) and _has_rate(events, group)
+            if not _is_rounding(record, tensor, group, events) and not _is_taken_back(record, tensor, events)
+        ]
         site = events[-1].site
         if found and site is not None:
             return Breach("not-written", site, tuple(found), optimizer.optimizer)
@@ -67,11 +76,36 @@ def _has_rate(events: Sequence[OptimizerEvent], group: int) -> bool:
     return all(event.learning_rates[group] > 0 for event in events if group < len(event.learning_rates))
 
 
+def _is_rounding(record: Record, tensor: int, group: int, events: Sequence[OptimizerEvent]) -> bool:
+    """Return whether learning rate times gradient was too small to change a float32: of a bias before a batch norm."""
+    shares: list[float] = []
+    for event in events:
+        before, old = state_at(record, tensor, event.moment - 1), _last_value(record, tensor, event.moment)
+        if before is not None and before.grad_stats is not None and old is not None and old.norm:
+            rate = event.learning_rates[group] if group < len(event.learning_rates) else 1
+            shares.append(rate * (before.grad_stats.norm or 0) / old.norm)
+    return bool(shares) and max(shares) < _EPSILON
+
+
+def _is_taken_back(record: Record, tensor: int, events: Sequence[OptimizerEvent]) -> bool:
+    """Return whether the values changed and became what they were, within each step: a limit holds them."""
+    history = [(row.moment, row.value) for row in lookup(record).snapshots_of[tensor] if row.value is not None]
+    return all(
+        len({_numbers(value) for moment, value in history if last.moment < moment <= event.moment}) > 1
+        for last, event in pairwise(events)
+    )
+
+
+def _last_value(record: Record, tensor: int, moment: int) -> Statistics | None:
+    history = reversed(lookup(record).snapshots_of[tensor])
+    return next((row.value for row in history if row.moment < moment and row.value), None)
+
+
 def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
     """Return whether a step left the values as they were; None if not measured, or if the step was too small."""
     before = state_at(record, tensor, step.moment - 1)
     history = lookup(record).snapshots_of[tensor]
-    old = next((row.value for row in reversed(history) if row.moment < step.moment and row.value), None)
+    old = _last_value(record, tensor, step.moment)
     following = next((event.moment for event in steps(record) if event.moment > step.moment), None)
     new = next(
         (
