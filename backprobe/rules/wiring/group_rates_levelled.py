@@ -70,9 +70,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.rate_writes import rate_writes
 from backprobe.rules.analysis.optimizers.schedules import events_of
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import number_at, parts_of, statement_at, trees
+from backprobe.rules.analysis.source.syntax import parts_of, statement_at, trees
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -104,7 +105,8 @@ def check(record: Record) -> Iterator[Finding]:
         if len(levelled) < LEAST or len(levelled) < len(steps) or _is_range_test(levelled):
             continue
         rates = _written(record, optimizer, len(levelled[0].learning_rates))
-        sets = _sets(record)
+        writes = rate_writes(record)
+        sets = writes[-1].site if writes else None
         if rates is not None and sets is not None and _differ(rates):
             yield _finding(record, optimizer, levelled, sets, rates)
 
@@ -164,19 +166,6 @@ def _differ(rates: list[ast.expr]) -> bool:
         for one, other in ((rate.left, rate.right), (rate.right, rate.left))
     ]
     return any(text in texts and isinstance(by, ast.Constant) and by.value != 1 for text, by in parts)
-
-
-def _sets(record: Record) -> int | None:
-    """The statement by which the program sets a group's rate, the last one in the source."""
-    found: list[int] = []
-    for tree in trees(record).values():
-        for part in tree.nodes:
-            for target in part.targets if isinstance(part, ast.Assign) else ():
-                key = target.slice if isinstance(target, ast.Subscript) else None
-                number = number_at(record, part) if isinstance(part, ast.stmt) else None
-                if isinstance(key, ast.Constant) and key.value == "lr" and number is not None:
-                    found.append(number)
-    return found[-1] if found else None
 
 
 def _finding(

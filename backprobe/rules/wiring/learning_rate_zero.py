@@ -2,8 +2,9 @@
 
 What it finds:
     Every group of an optimizer has a learning rate of 0 at each of its steps, though gradients arrive. The finding
-    stands at the schedule that sets it to 0, or in the function that the schedule is given; else where the optimizer is
-    built.
+    stands at the schedule that sets it to 0, or in the function that the schedule is given; at the statement that sets
+    it to 0; else where the optimizer is built. It is a note at the step if the program has a statement that computes
+    the rate, or that would set another one and did not run.
 
 Why it matters:
     Nothing is trained: the loss goes up and down with the batches only.
@@ -87,6 +88,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.rate_writes import RateWrite, rate_writes
 from backprobe.rules.analysis.optimizers.schedules import schedules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.arithmetic import dotted
@@ -165,7 +167,18 @@ def _factor_given(record: Record, number: int) -> int | None:
 _BY_FUNCTION: Final = frozenset({"LambdaLR", "MultiplicativeLR"})
 
 
+def _raising(record: Record) -> RateWrite | None:
+    """Return a statement that may set a rate above 0 in another step or run."""
+    return next(
+        (row for row in rate_writes(record) if row.constant is None or (row.constant and not row.has_run)), None
+    )
+
+
 def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[OptimizerEvent]) -> Finding:
+    writes = [row for row in rate_writes(record) if row.has_run and row.constant == 0]
+    raising = _raising(record)
+    if raising is not None or writes:
+        return _finding_of_write(record, optimizer, steps, writes[0] if raising is None else raising)
     who = optimizer_name(record, optimizer.optimizer)
     schedule = next(iter(schedules(record, optimizer)), None)
     only = _only_schedule(record) if schedule is None else None
@@ -176,8 +189,6 @@ def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[Optim
         return _finding_of_load(record, optimizer, loaded[-1], steps)
     factor = _factor_given(record, at)
     by = "" if schedule is None else f": `{schedule.name}` sets it to that"
-    if schedule is None and only is None and any(optimizer.learning_rates):
-        by = f": it was built with {max(optimizer.learning_rates):.3g}, and the program set it to 0"
     return told(
         record,
         RULE,
@@ -198,6 +209,34 @@ def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[Optim
         ),
         evidence={"optimizer": who, "rate": 0.0, "steps": len(steps), "assumed": "the optimizer is meant to train"},
         optimizers=(optimizer.optimizer,),
+    )
+
+
+def _finding_of_write(record: Record, optimizer: Optimizer, steps: list[OptimizerEvent], write: RateWrite) -> Finding:
+    """Build the finding where the program sets rates itself: to 0, or to what may be above 0 in other steps."""
+    who, is_zero = optimizer_name(record, optimizer.optimizer), write.constant == 0
+    return told(
+        record,
+        RULE,
+        write.site if is_zero else steps[0].site or write.site,
+        (
+            f"The learning rate of `{who}` is 0 at each of its {len(steps)} steps.",
+            "Every parameter is written with the value that it had.",
+            "This statement sets a rate to 0: set one above 0."
+            if is_zero
+            else f"Line {site_of(record, write.site).line} sets rates, perhaps to one above 0 in another step or run.",
+        ),
+        binding=who,
+        moments=[event.moment for event in steps],
+        related=(
+            (f"`{who}` is built here", optimizer.site),
+            ("rates are set here", write.site),
+            ("it steps here", steps[0].site),
+        ),
+        evidence={"optimizer": who, "rate": 0.0, "steps": len(steps), "assumed": "the optimizer is meant to train"},
+        tensors=[row.tensor for row in optimizer.tensors][:16],
+        optimizers=(optimizer.optimizer,),
+        level=None if is_zero else "note",
     )
 
 

@@ -168,6 +168,50 @@ for x in torch.randn(4, 8, 3):
     schedule.step()
 """
 
+RATE_OF_A_PHASE = """\
+import torch
+from torch import nn
+
+maker, critic = nn.Linear(3, 2), nn.Linear(2, 1)
+first = torch.optim.SGD(maker.parameters(), lr=0.01)
+second = torch.optim.SGD(critic.parameters(), lr=0.01)
+for step, x in enumerate(torch.randn(4, 8, 3)):
+    {rate}
+    fake = maker(x)
+    second.zero_grad()
+    (critic(fake.detach()).mean() - critic(torch.randn(8, 2)).mean()).backward()
+    second.step()
+    first.zero_grad()
+    (-critic(fake).mean()).backward()
+    first.step()
+"""
+
+RATE_RESTS_BY_AN_EXPRESSION = RATE_OF_A_PHASE.replace(
+    "{rate}", "for group in first.param_groups: group['lr'] = 0.0 if step < 20 else 0.01"
+)
+RATE_RESTS_BY_A_BRANCH = RATE_OF_A_PHASE.replace("lr=0.01)\nsecond", "lr=0.0)\nsecond").replace(
+    "{rate}", "if step == 20: first.param_groups[0]['lr'] = 0.01"
+)
+RATE_RESTS_BY_UPDATE = RATE_OF_A_PHASE.replace(
+    "{rate}", "for group in first.param_groups: group.update(lr=0.01 * (step > 20))"
+)
+
+BIAS_BEFORE_A_NORM = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 16))
+head = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 16))
+optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.05, momentum=0.9)
+for x in torch.randn(6, 32, 8):
+    first, second = model(x + 0.1 * torch.randn_like(x)), model(x + 0.1 * torch.randn_like(x))
+    optimizer.zero_grad()
+    (-F.cosine_similarity(head(first), second.detach()) - F.cosine_similarity(head(second), first.detach())).mean().backward()
+    optimizer.step()
+"""
+
 RATE_IS_SHOWN = (
     START
     + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
@@ -255,6 +299,9 @@ BACKWARD_RAN = BACKWARD_MAY_RUN.replace("> 1e9", "< 1e9")
         (BACKWARD_MAY_RUN, "BP244", 8),
         (EMPTIED_LATER, "BP305", 12),
         (ATTACK, "BP104", 8),
+        (RATE_RESTS_BY_AN_EXPRESSION, "BP712", 15),
+        (RATE_RESTS_BY_A_BRANCH, "BP712", 15),
+        (RATE_RESTS_BY_UPDATE, "BP712", 15),
         (KEPT_IN_A_BRANCH, "BP101", 10),
         (KEPT_BY_AN_EXPRESSION, "BP101", 10),
         (KEPT_IN_A_LOOP, "BP101", 10),
@@ -275,6 +322,7 @@ def test_a_doubtful_fact_is_a_note(program, code, line, captured) -> None:
         (CLEARED, "BP104"),
         (STEPS_BY_ITSELF.replace("{every}", "1"), "BP711"),
         (STEPS_BY_ITSELF.replace("{every}", "100"), "BP711"),
+        (BIAS_BEFORE_A_NORM, "BP953"),
         (SHARED_GROUPS.replace("{every}", "1"), "BP953"),
         (SHARED_GROUPS.replace("{every}", "100"), "BP953"),
     ],
@@ -285,9 +333,14 @@ def test_a_counter_fact_of_the_record_refutes_it(program, code, captured) -> Non
 
 @pytest.mark.parametrize("first", ["", "torch.optim.Adagrad([torch.ones(1)], lr=0.1)\n"])
 @pytest.mark.parametrize("write", ["weight.clamp_(min=0)", "weight.mul_((weight > 0).float())", "limit(weight)"])
-def test_what_the_step_of_an_optimizer_writes_last_is_not_moved_by_it(first, write, captured) -> None:
+@pytest.mark.parametrize("start", ["torch.rand(4)", "torch.zeros(4)"])
+def test_what_the_step_of_an_optimizer_writes_last_is_not_moved_by_it(first, write, start, captured) -> None:
     """Where the class that it is derived from was used before, torch records two steps: one in the other."""
     program = LIMITS_IN_ITS_STEP.replace("weight.clamp_(min=0)", write).replace("torch.manual_seed(0)\n", first)
+    if start == "torch.zeros(4)":  # each step is taken back as a whole
+        program = program.replace("torch.rand(4", "torch.zeros(4").replace(
+            "1.0, 0.5, -1.0, 0.0", "-5.0, -5.0, -5.0, -5.0"
+        )
     assert judge(captured(program, alone=True)).findings == ()
 
 
