@@ -42,7 +42,9 @@ class MatrixQuery(Strict):
         default=None, description="Only this rule, by its name."
     )
     level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
-        default=None, description="Only rules with a finding of any of these levels, joined by commas, in some item."
+        default=None,
+        description="Only rules with a finding of any of these levels, joined by commas, in some item. Not with "
+        "`ruleset`: levels are not stored with a verdict.",
     )
     file: Annotated[Short, Field(min_length=1)] | None = Field(
         default=None, description="Only items whose `custom_id` has this somewhere, whatever its case."
@@ -51,7 +53,8 @@ class MatrixQuery(Strict):
         default=False, description="Only items of which a rule says something that `rule` and `level` let pass."
     )
     ruleset: Annotated[str, Field(pattern="^[a-z0-9_-]{1,64}$")] | None = Field(
-        default=None, description="As the audit was judged under it; not given: by the findings of today."
+        default=None,
+        description="As the audit was judged under it, without levels; not given: by the findings of today.",
     )
     format: Literal["json", "csv"] | None = Field(
         default=None, description="What to answer with; `Accept` says it too."
@@ -75,6 +78,10 @@ class MatrixQuery(Strict):
 def get_audit_matrix(audit: str, query: MatrixQuery) -> Response:
     """Items by rules: what each rule says of each item."""
     form = wanted_format(query.format, ("csv",))
+    if query.ruleset is not None and query.level:
+        detail = "`level` does not go with `ruleset`: levels are not stored with a verdict. Leave one of them out."
+        place = Place(parameter="level", code="not-with-ruleset", detail=detail)
+        raise Problem("invalid-request", detail, places=(place,))
     with context().database.read() as transaction:
         found = audit_of(transaction, audit)
         rules, known = audit_judging.rules_for(transaction, found), audit_judging.known_to(transaction, found)
