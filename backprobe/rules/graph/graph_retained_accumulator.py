@@ -107,8 +107,8 @@ from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     crossing,
     executions,
-    is_walked_after,
     kept_alive,
+    may_be_walked_after,
     results_kept,
     taken_unwalked,
     unwalked_run,
@@ -161,9 +161,9 @@ def check(record: Record) -> Iterator[Finding]:
             kept = _kept_unseen(record, site, value, turns)
         kept = kept or (results_kept(record, site.site, turns) if "[" in name else [])
         taken = _innermost(_taken(record, site, name, value, turns[-1] - 1), value)
-        if kept and is_walked_after(record, kept[0][1], kept[0][0]):
+        if kept and may_be_walked_after(record, kept[0][1], kept[0][0]):
             kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
-        if len(kept) >= LEAST and not any(is_walked_after(record, tensor, moment) for moment, tensor in kept):
+        if len(kept) >= LEAST and not any(may_be_walked_after(record, tensor, moment) for moment, tensor in kept):
             yield _finding(record, site, name, kept, taken)
 
 

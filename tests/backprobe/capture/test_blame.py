@@ -201,6 +201,25 @@ def test_a_binding_has_the_parents_whose_elements_it_can_hold(program: str, pare
     assert [names[parent] for parent in q.parents if parent in names] == parents
 
 
+@pytest.mark.parametrize("made", ["[]", "{}", "set()", "torch.nn.Identity()", "object()", "lambda: 0", "3"])
+def test_a_name_that_holds_something_else_is_no_tensor_of_an_earlier_call(made: str) -> None:
+    record = run(
+        f"""\
+        import torch
+        def f(x):
+            q = {made}
+            q = torch.stack([x for _ in (q,)])
+            return q
+        for _ in range(3):
+            f(torch.ones(1))
+        """
+    )
+    rows = [row for row in record.bindings if row.name == "q"]
+    assert len(rows) == 3
+    assert [row.replaces for row in rows] == [None] * 3
+    assert not {row.tensor for row in rows} & {parent for row in rows for parent in row.parents}
+
+
 def test_a_store_into_an_attribute_has_no_parent_in_the_object() -> None:
     record = run(
         "import torch\nx = torch.ones(2, requires_grad=True)\nx.grad = torch.ones(2)\nx.data = torch.zeros(2)\n"

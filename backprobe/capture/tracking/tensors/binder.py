@@ -62,7 +62,10 @@ class Binder:
             known = self._recorder.see(value, facts.site, facts.how)
             if known is not None and isinstance(target, str):
                 self._recorder.names.bind(facts, target, known, parents)
-        elif issubclass(kind, torch.nn.Module):
+            return
+        if isinstance(target, str):
+            self._recorder.names.unbind(facts, target)  # what it held in an earlier call of the function, say
+        if issubclass(kind, torch.nn.Module):
             self._recorder.modules.bind(value, target if isinstance(target, str) else None, facts.site)
         elif issubclass(kind, torch.optim.Optimizer):
             self._recorder.optimizers.bind(value, target if isinstance(target, str) else None, facts.site)

@@ -144,22 +144,25 @@ def _walked_tensors(record: Record) -> frozenset[int]:
     )
 
 
-def is_walked_after(record: Record, tensor: int, moment: int) -> bool:
-    """A backward call after a moment starts from the tensor, or meets the node that made it."""
+def may_be_walked_after(record: Record, tensor: int, moment: int) -> bool:
+    """A backward call after a moment starts from the tensor, meets the node that made it, or was not walked whole."""
     made = lookup(record).node_of.get(tensor)
-    for call in record.backward_calls:
-        if call.moment_before > moment and (
-            any(root.tensor == tensor for root in call.roots)
+    return any(
+        call.moment_before > moment
+        and (
+            call.truncated
+            or call.entry == "unseen"
+            or any(root.tensor == tensor for root in call.roots)
             or (made is not None and made.node in reaches(record)[call.call].met)
-        ):
-            return True
-    return False
+        )
+        for call in record.backward_calls
+    )
 
 
 def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -> list[Operand]:
     """The tracked tensors that one execution took in, whose nodes live at a later moment and are not walked again."""
     every = operands(record, site, value, moment)
-    return [one for one in every if _lives(record, one, last) and not is_walked_after(record, one.tensor, moment)]
+    return [one for one in every if _lives(record, one, last) and not may_be_walked_after(record, one.tensor, moment)]
 
 
 def _lives(record: Record, one: Operand, last: int) -> bool:
@@ -200,8 +203,8 @@ def kept_walked(record: Record, site: Site, value: ast.expr, turns: list[int]) -
             for one in operands(record, site, value, moment)
             if one.tensor not in seen
             and _lives(record, one, turns[-1])
-            and is_walked_after(record, one.tensor, moment)
-            and not is_walked_after(record, one.tensor, following)
+            and may_be_walked_after(record, one.tensor, moment)
+            and not may_be_walked_after(record, one.tensor, following)
         ]
         seen.update(one.tensor for one in new)
         if new:

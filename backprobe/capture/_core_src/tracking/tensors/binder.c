@@ -7,17 +7,25 @@
 
 #define DEPTH 2 /* levels of nested tuples, lists, dicts and dataclasses that are looked into */
 
+/* The name holds no tensor any more. */
+static int unbind(bp_statements *statements, bp_site *site, PyObject *target)
+{
+    int slot = bp_slot_of(statements->names, site, target);
+    if (slot >= 0) {
+        statements->names->names[slot].held = -1;
+    }
+    return slot < 0 ? -1 : 0;
+}
+
 /* The name holds a tensor that is not recorded. */
 static int pass_over(bp_statements *statements, bp_site *site, PyObject *target)
 {
     if (target == NULL || !PyUnicode_Check(target)) {
         return 0;
     }
-    int slot = bp_slot_of(statements->names, site, target);
-    if (slot < 0) {
+    if (unbind(statements, site, target) < 0) {
         return -1;
     }
-    statements->names->names[slot].held = -1;
     return bp_cut(statements->names->rows, statements->writer, BP_CUT_BINDINGS);
 }
 
@@ -150,16 +158,6 @@ static PyObject *held_by(PyObject *value, PyObject *attributes, PyObject *field)
                                                            : Py_XNewRef(PyDict_GetItemWithError(attributes, field));
 }
 
-/* The name holds no tensor any more. */
-static int unbind(bp_statements *statements, bp_site *site, PyObject *target)
-{
-    int slot = bp_slot_of(statements->names, site, target);
-    if (slot >= 0) {
-        statements->names->names[slot].held = -1;
-    }
-    return slot < 0 ? -1 : 0;
-}
-
 static int bind_field(bp_statements *statements, bp_site *site, PyObject *target, PyObject *field, PyObject *held,
                       const int64_t *parents, int count, int depth)
 {
@@ -209,6 +207,9 @@ int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, Py
     PyTypeObject *kind = Py_TYPE(value); /* not isinstance: a proxy's `__class__` may run code of the user */
     if (bp_is_tensor(value)) {
         return bind_tensor(statements, site, target, value, parents, count);
+    }
+    if (target != NULL && PyUnicode_Check(target) && unbind(statements, site, target) < 0) {
+        return -1; /* it may hold a tensor of an earlier call of the function */
     }
     int is_dict = kind == &PyDict_Type || kind == &PyODict_Type; /* a state_dict is of the second */
     if (is_dict || kind == &PyList_Type || PyTuple_Check(value)) {
