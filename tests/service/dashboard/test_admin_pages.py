@@ -8,6 +8,7 @@ import re
 import pytest
 
 from store.access import tenants
+from tests.service.dashboard.test_stale_forms import fields_of
 from tests.support.waiting import wait_until
 
 PAGE = {"Accept": "text/html"}
@@ -134,64 +135,6 @@ def test_a_project_is_made_changed_archived_and_restored(site):
     assert load_project()["archived_at"] is None
     assert site.client.post(page, data={"etag": "old", "name": "x", "keep_days": ""}).status_code == 412
     assert load_project()["name"] == "vision 2"
-
-
-def fields_of(page):
-    """The fields of the first form of a page that has an etag, as a browser sends them."""
-    (form, *_) = [form for form in re.findall(r"<form.*?</form>", page, re.DOTALL) if 'name="etag"' in form]
-    found = {}
-    for field in re.findall(r"<input[^>]*>", form):
-        name, value = re.search(r' name="(\w+)"', field), re.search(r' value="([^"]*)"', field)
-        found[name[1]] = html.unescape(value[1]) if value else ""
-    return found
-
-
-@pytest.mark.parametrize(
-    ("kind", "mine", "theirs", "wrong"),
-    [
-        ("tenants", {"max_running": "3"}, {"max_queued": "5"}, {"weight": "1001"}),
-        ("projects", {"keep_days": "3"}, {"repository": "https://github.com/a/b"}, {"keep_days": "soon"}),
-    ],
-)
-def test_a_form_undoes_no_change_that_was_made_after_it_was_opened(key_site, kind, mine, theirs, wrong):
-    headers, page = {
-        "tenants": (key_site.operator, f"/admin/tenants/{key_site.others_tenant}"),
-        "projects": (key_site.other, f"/admin/projects/{key_site.others_project}"),
-    }[kind]
-
-    def load():
-        return fields_of(key_site.client.get(page, headers=headers).text)
-
-    def send(fields):
-        return key_site.client.post(page, data=fields, headers=headers | PAGE)
-
-    opened = load()
-    assert send(load() | theirs).status_code == 303
-    shown_again = send(opened | mine | wrong)
-    assert shown_again.status_code == 422
-    for fields in (opened, fields_of(shown_again.text)):
-        refused = send(fields | {name: opened[name] for name in wrong} | mine)
-        assert (refused.status_code, "was changed after this form was opened" in refused.text) == (412, True)
-    now = load()
-    assert {name: now[name] for name in theirs} == theirs
-    assert {name: now[name] for name in mine} == {name: opened[name] for name in mine}
-    assert send(now | mine).status_code == 303
-    assert {name: load()[name] for name in mine | theirs} == mine | theirs
-
-
-def test_each_form_that_shows_stored_values_says_of_which_state_they_are(key_site):
-    seen = 0
-    for rule in key_site.app.url_map.iter_rules():
-        if not rule.rule.startswith("/admin") or "GET" not in rule.methods:
-            continue
-        path = rule.rule.replace("<tenant>", key_site.others_tenant).replace("<project>", key_site.others_project)
-        headers = key_site.operator if "tenant" in path else key_site.other
-        text = key_site.client.get(path.replace("<key>", key_site.others_key), headers=headers | PAGE).text
-        for form in re.findall(r'<form[^>]*method="post".*?</form>', text, re.DOTALL):
-            if re.search(r'<input[^>]* type="text"[^>]* value="[^"]', form):
-                seen += 1
-                assert 'name="etag"' in form, (path, form)
-    assert seen == 2
 
 
 def test_the_operator_changes_quotas_and_both_sides_find_it_in_their_log(key_site):
