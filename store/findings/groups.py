@@ -79,14 +79,15 @@ def show(
         key=lambda pair: pair[0],
     )
     changes: list[Change] = []
-    for is_counted, some in groupby(ordered, key=lambda pair: pair[0] in counted):
+    kinds = groupby(ordered, key=lambda pair: (pair[0] in counted, pair[1].suppressed is None))
+    for (is_counted, opens), some in kinds:
         pairs = list(some)
         if is_counted:
             for group, finding in pairs:
                 _replace_place(transaction, shower, group, finding)
             continue
         for start in range(0, len(pairs), ROWS):
-            changes += _count_findings(transaction, shower, pairs[start : start + ROWS])
+            changes += _count_findings(transaction, shower, pairs[start : start + ROWS], opens=opens)
     return tuple(changes)
 
 
@@ -98,22 +99,20 @@ def _replace_place(transaction: Transaction, shower: Shower, fingerprint: str, f
     transaction.execute(sa.update(finding_group).where(*which, group.last_run_id == shower.run_id).values(changed))
 
 
-def _count_findings(transaction: Transaction, shower: Shower, findings: Sequence[tuple[str, Finding]]) -> list[Change]:
-    """Count findings, each with the fingerprint of its group."""
+def _count_findings(
+    transaction: Transaction, shower: Shower, findings: Sequence[tuple[str, Finding]], *, opens: bool
+) -> list[Change]:
+    """Count findings, each with the fingerprint of its group, which opens where it was fixed if it is to."""
     insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
+    added = insert(finding_group).values([_values(shower, *pair) for pair in findings])
+    facts = _facts(shower, added.excluded) | (_opened_values(shower) if opens else {})
+    upsert = added.on_conflict_do_update(index_elements=["project_id", "fingerprint"], set_=facts)
     changes: list[Change] = []
-    for suppressed in (False, True):
-        some = [pair for pair in findings if (pair[1].suppressed is not None) == suppressed]
-        if not some:
-            continue
-        added = insert(finding_group).values([_values(shower, *pair) for pair in some])
-        facts = _facts(shower, added.excluded) | ({} if suppressed else _opened_values(shower))
-        upsert = added.on_conflict_do_update(index_elements=["project_id", "fingerprint"], set_=facts)
-        for row in transaction.execute(upsert.returning(finding_group)):
-            what = _what(shower, row)
-            if what is not None and not suppressed:
-                told = {name: getattr(row, name) for name in ("fingerprint", "rule", "level")}
-                changes.append(Change(group=row.public_id, what=what, **told))
+    for row in transaction.execute(upsert.returning(finding_group)):
+        what = _what(shower, row)
+        if what is not None and opens:
+            told = {name: getattr(row, name) for name in ("fingerprint", "rule", "level")}
+            changes.append(Change(group=row.public_id, what=what, **told))
     return changes
 
 
