@@ -19,10 +19,15 @@ Example:
     import torch
     from torch import nn
 
+
+    def scale(gradient):
+        return 0 * gradient
+
+
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
     for parameter in model[0].parameters():
-        parameter.register_hook(lambda gradient: 0 * gradient)  # <- here
+        parameter.register_hook(scale)  # <- here
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         optimizer.zero_grad()
@@ -33,10 +38,15 @@ Use instead:
     import torch
     from torch import nn
 
+
+    def scale(gradient):
+        return 0.1 * gradient
+
+
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
     for parameter in model[0].parameters():
-        parameter.register_hook(lambda gradient: 0.1 * gradient)
+        parameter.register_hook(scale)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         optimizer.zero_grad()
@@ -56,7 +66,8 @@ Near miss: a frozen encoder that no optimizer holds
         optimizer.step()
 
 Blind spots:
-    Parameters that the program updates itself, without an optimizer, are not judged.
+    Parameters that the program updates itself, without an optimizer, are not judged. Of a hook that is a lambda the
+    record does not show what it returned: it is not named, and no operation is.
 
 Source:
     torch.optim in PyTorch's documentation. Two steps: one may be the last. A change under 1e-4 of the parameter's norm

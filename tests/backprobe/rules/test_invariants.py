@@ -98,6 +98,23 @@ def test_a_hook_that_only_looks_at_a_dead_gradient_is_not_named(captured) -> Non
     assert finding.evidence["breach"] == "zero-gradient"
 
 
+@pytest.mark.parametrize(
+    ("inside", "kinds"),
+    [
+        ("hidden.register_hook(lambda g: g.clamp(-1, 1)); hidden = 0 * hidden + hidden.detach()", []),
+        ("hidden.register_hook(log); hidden = 0 * hidden + hidden.detach()", ["zero-gradient"]),
+        ("hidden.register_hook(lambda g: g + 0); hidden.register_hook(stop)", ["zeroed-by-hook"]),
+        ("hidden.register_hook(log); hidden.register_hook(stop)", ["zeroed-by-hook"]),
+    ],
+)
+def test_a_hook_that_gets_zeros_or_returns_others_is_not_named(inside, kinds, captured) -> None:
+    log = "def log(g):\n    return g.clamp(-1, 1)\n"
+    source = STOPPED.format(given="g", returned="torch.zeros_like(g)", before=log, inside=inside)
+    found = [finding for finding in judge(captured(source)).findings if finding.rule.code == "BP953"]
+    assert [finding.evidence["breach"] for finding in found] == kinds
+    assert all("register_hook(stop)" in finding.location.text for finding in found if kinds == ["zeroed-by-hook"])
+
+
 TWO_HEADS = """\
 import torch
 from torch import nn

@@ -10,7 +10,7 @@ from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, steps
 from backprobe.rules.analysis.invariants.equal_rows import equal_rows
-from backprobe.rules.analysis.invariants.stopping_hooks import hook_before
+from backprobe.rules.analysis.invariants.stopping_hooks import has_unseen_hook, hook_before
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_zero
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
@@ -109,6 +109,8 @@ def find_zero_gradients(record: Record) -> Breach | None:
     hook = hook_before(record, found) if found else None
     if hook is not None and hook.site is not None:
         return Breach("zeroed-by-hook", hook.site, tuple(found), None)
+    if has_unseen_hook(record, found):
+        return None
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
     if site is None:
         return None
