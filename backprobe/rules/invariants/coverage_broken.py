@@ -5,8 +5,7 @@ What it finds:
     first place where that is not so and no rule explains it: a parameter group that is frozen, a parameter that no
     backward call reaches or whose gradient is always zero, the hook that makes it so, the statement that replaces a
     loss made of it, one with gradients that no optimizer holds, one that steps leave as it is, an optimizer that never
-    steps, or a schedule of such an optimizer. It also names a statement that sets elements of a gradient to zero in
-    each step, where the optimizer's weight decay changes those elements.
+    steps, or a schedule of such an optimizer.
 
 Why it matters:
     Nothing raises, and a part of the model keeps its initial values.
@@ -84,9 +83,7 @@ from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.invariants.coverage_breaches import coverage_breaches
 from backprobe.rules.analysis.invariants.coverage_facts import Kind, steps
 from backprobe.rules.analysis.invariants.replaced_values import replaced_values
-from backprobe.rules.analysis.invariants.zeroed_gradients import zeroed_elements
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -147,13 +144,6 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "The gradient of `{name}` is zero in every element at every step: it becomes zero at this hook.",
         "Return nothing from the hook, or the gradient that it should hand on.",
     ),
-    "zeroed-and-decayed": (
-        (
-            "{zeros} of the {counted} elements of this gradient of `{name}` are zero at each of {steps} steps, and "
-            "`{optimizer}` changes them all the same: its weight decay acts on each element."
-        ),
-        "Put `{name}` in a group with `weight_decay=0`, or restore those elements after each step.",
-    ),
     "never-stepped": (
         "This backward call brings gradients to `{name}`, and the optimizer that holds it never steps.",
         "Call `step()` of that optimizer.",
@@ -184,14 +174,10 @@ def check(record: Record) -> Iterator[Finding]:
         first = breach.tensors[0] if breach.tensors else None
         name = "" if first is None else names.get(first) or _first_name(record, first)
         replaced = replaced_values(record).get(breach.site)
-        optimizer = next((row for row in record.optimizers if row.optimizer == breach.optimizer), None)
-        counts = (0, 0, 0) if optimizer is None or first is None else zeroed_elements(record, first, optimizer)
         facts = {
             "name": name,
             "variable": "" if replaced is None else replaced.name,
             "times": 0 if replaced is None else replaced.times,
-            "optimizer": optimizer_name(record, breach.optimizer),
-            **dict(zip(("zeros", "counted", "steps"), counts, strict=True)),
         }
         seen, advice = (line.format(**facts) for line in _WORDS[breach.kind])
         counted = f"{len(breach.tensors)} parameters are concerned." if len(breach.tensors) > 1 else ""

@@ -13,7 +13,6 @@ from backprobe.rules.analysis.invariants.lost_updates import find_equal_rows, fi
 from backprobe.rules.analysis.invariants.replaced_values import replaced_values
 from backprobe.rules.analysis.invariants.stopping_hooks import hook_before
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_cut
-from backprobe.rules.analysis.invariants.zeroed_gradients import find_zeroed_and_decayed
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
@@ -31,7 +30,7 @@ def coverage_breaches(record: Record) -> tuple[Breach, ...]:
     if not steps(record):
         return ()
     of_optimizers = (_not_held, _never_stepped, _idle_optimizer, _wrapper, _nothing_trained)
-    of_values = (find_unchanged, find_zero_gradients, find_equal_rows, find_zeroed_and_decayed)
+    of_values = (find_unchanged, find_zero_gradients, find_equal_rows)
     found = [*_held_without_gradient(record), *(check(record) for check in (*of_optimizers, *of_values))]
     return tuple(breach for breach in found if breach is not None)
 

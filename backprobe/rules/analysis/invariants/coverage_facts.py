@@ -19,7 +19,6 @@ Kind = Literal[
     "not-written",
     "zero-gradient",
     "zeroed-by-hook",
-    "zeroed-and-decayed",
     "never-stepped",
     "idle-optimizer",
     "rows-equal",
