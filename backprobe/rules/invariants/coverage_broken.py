@@ -129,12 +129,18 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "Pass it to the optimizer, or set `requires_grad_(False)`.",
     ),
     "not-changed": (
-        "Steps leave `{name}` exactly as it was, though its gradient is not zero.",
-        "Check the learning rate that the optimizer has after this statement.",
+        "{steps} steps leave `{name}` exactly as it was, though its gradient is not zero.",
+        (
+            "Check the learning rate that the optimizer has after this statement. An update that is smaller than the "
+            "parameter's rounding changes nothing either."
+        ),
     ),
     "not-written": (
         "Each step leaves `{name}` exactly as it was, though its gradient is not zero and its learning rate above 0.",
-        "Let `step` write into the parameter itself, as `p.sub_(...)` does; in half precision keep it in float32.",
+        (
+            "Either the updates are smaller than the parameter's rounding, or `step` does not write into the parameter "
+            "itself, as `p.sub_(...)` does."
+        ),
     ),
     "zero-gradient": (
         "The gradient of `{name}` is zero in every element at every step: nothing passes through this operation.",
@@ -178,6 +184,7 @@ def check(record: Record) -> Iterator[Finding]:
             "name": name,
             "variable": "" if replaced is None else replaced.name,
             "times": 0 if replaced is None else replaced.times,
+            "steps": len(breach.moments),
         }
         seen, advice = (line.format(**facts) for line in _WORDS[breach.kind])
         counted = f"{len(breach.tensors)} parameters are concerned." if len(breach.tensors) > 1 else ""
@@ -187,7 +194,7 @@ def check(record: Record) -> Iterator[Finding]:
             breach.site,
             [line for line in (seen, counted, advice) if line],
             binding=name,
-            moments=[event.moment for event in steps(record)],
+            moments=breach.moments or [event.moment for event in steps(record)],
             tensors=breach.tensors,
             optimizers=[] if breach.optimizer is None else [breach.optimizer],
             evidence={"breach": breach.kind, "parameters": len(breach.tensors)},

@@ -126,3 +126,49 @@ SMALL = "table.weight.grad.view(-1)[table.weight.grad.abs().flatten().argsort()[
 def test_of_elements_with_a_gradient_of_zero_no_decay_is_assumed(before, optimizer, write, behind, captured) -> None:
     source = ZEROED.format(before=before, optimizer=optimizer, write=write, behind=behind)
     assert [finding for finding in judge(captured(source)).findings if finding.rule.code == "BP953"] == []
+
+
+STANDS_STILL = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+layer, other = nn.Linear(4, 1), nn.Linear(4, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+second = torch.optim.SGD(other.parameters(), lr=0.1)
+for step in range(8):
+    x = torch.randn(8, 4)
+    optimizer.param_groups[0]["lr"] = 0.1 if step < 5 else 0.0
+    optimizer.zero_grad()
+    second.zero_grad()
+    (layer(x) + other(x) - 1).pow(2).mean().backward()
+    optimizer.step()
+    second.step()
+"""
+
+
+def test_only_the_steps_that_left_a_parameter_unchanged_are_counted(captured) -> None:
+    (finding,) = judge(captured(STANDS_STILL)).findings
+    assert finding.evidence["breach"] == "not-changed"
+    assert finding.message.startswith("3 steps leave `layer.weight`")
+    assert finding.location.region.start_line == 6
+    assert (finding.occurrences.count, finding.occurrences.first_step) == (3, 5)
+
+
+TINY = """\
+import torch
+from torch import nn
+
+layer = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(layer.parameters(), lr=1e-12)
+for x in torch.randn(6, 8, 4):
+    optimizer.zero_grad()
+    (layer(x) - 1).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_an_update_below_rounding_is_not_said_to_be_written_elsewhere(captured) -> None:
+    (finding,) = judge(captured(TINY)).findings
+    assert finding.evidence["breach"] == "not-written"
+    assert "Either the updates are smaller than the parameter's rounding" in finding.message

@@ -36,12 +36,14 @@ class Breach(NamedTuple):
 
     Attributes:
         site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
+        moments: The steps that show it of the first leaf. Empty: all steps.
     """
 
     kind: Kind
     site: int
     tensors: tuple[int, ...]
     optimizer: int | None
+    moments: tuple[int, ...] = ()
 
 
 @table

@@ -29,20 +29,23 @@ def find_unchanged(record: Record) -> Breach | None:
     lost = find_lost(record)
     if lost is not None:
         return lost
-    found: list[int] = []
     for optimizer in record.optimizers:
+        found: dict[int, tuple[int, ...]] = {}
+        events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
         for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
-            events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
-            equal = [
-                same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None
-            ]
+            looked_at = [(event.moment, _is_unchanged(record, row.tensor, row.group, event)) for event in events]
+            equal = [same for _moment, same in looked_at if same is not None]
             if len(equal) >= REPEATED and (all(equal[-REPEATED:]) or all(equal[:REPEATED])):
-                found.append(row.tensor)
-    if not found:
-        return None
-    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
-    site = loads[0] if loads and loads[0] is not None else record.optimizers[-1].site
-    return None if site is None else Breach("not-changed", site, tuple(found), record.optimizers[-1].optimizer)
+                found[row.tensor] = tuple(moment for moment, same in looked_at if same)
+        loads = [
+            event.site
+            for event in record.optimizer_events
+            if event.kind == "load_state_dict" and event.optimizer == optimizer.optimizer
+        ]
+        site = loads[0] if loads and loads[0] is not None else optimizer.site
+        if found and site is not None:
+            return Breach("not-changed", site, tuple(found), optimizer.optimizer, next(iter(found.values())))
+    return None
 
 
 def find_lost(record: Record) -> Breach | None:
@@ -58,7 +61,8 @@ def find_lost(record: Record) -> Breach | None:
         found = [tensor for tensor in groups if left[tensor] == len(events) and _has_rate(events, groups[tensor])]
         site = events[-1].site
         if found and site is not None:
-            return Breach("not-written", site, tuple(found), optimizer.optimizer)
+            moments = tuple(event.moment for event in events)
+            return Breach("not-written", site, tuple(found), optimizer.optimizer, moments)
     return None
 
 
