@@ -24,7 +24,13 @@ for x in torch.randn(4, 8, 4):
 
 @pytest.mark.parametrize(
     ("inside", "behind", "lines"),
-    [("pass", "loss.backward()", [10]), ("loss.backward()", "pass", [])],
+    [
+        ("pass", "loss.backward()", [10]),
+        ("loss.backward()", "pass", []),
+        ("best = loss", "best.backward()", []),
+        ("chosen = loss if loss.item() >= 0 else None", "chosen.backward()", []),
+        ("if loss.item() < -1: break", "loss.backward()", []),
+    ],
 )
 def test_the_statement_that_replaces_a_loss_is_named(inside, behind, lines, captured) -> None:
     findings = judge(captured(REPLACED.format(inside=inside, behind=behind))).findings
