@@ -178,3 +178,28 @@ def test_an_update_below_rounding_is_not_said_to_be_written_elsewhere(captured) 
     (finding,) = judge(captured(TINY)).findings
     assert finding.evidence["breach"] == "not-written"
     assert "Either the updates are smaller than the parameter's rounding" in finding.message
+
+
+MIXED_READS = """\
+import torch
+from torch import nn
+
+
+def total_norm(tensors):
+    return sum(tensor.grad.norm().item() for tensor in tensors if tensor.grad is not None)
+
+
+layer = nn.Linear(4, 4)
+for x in torch.randn(4, 8, 4):
+    hidden = layer(x).tanh()
+    layer.zero_grad()
+    hidden.pow(2).mean().backward()
+    shown = total_norm([hidden]) + total_norm(list(layer.parameters()))
+"""
+
+
+def test_a_line_that_reads_leaves_too_is_not_said_to_read_none_always(captured) -> None:
+    found = judge(captured(MIXED_READS)).findings
+    assert [finding.rule.code for finding in found] == ["BP958"]
+    assert found[0].message.startswith("`.grad` of `hidden` is read here and is None: `hidden` is not a leaf")
+    assert "always" not in found[0].message
