@@ -174,17 +174,17 @@ def _computed(record: Record, node: ast.Assign, given: frozenset[int]) -> list[O
 
 
 def _is_dropped(function: Function, node: ast.Assign) -> bool:
-    """The statement binds one local name, outside of loops, and nothing behind it reads the name."""
+    """The statement binds one local name, outside of loops, and nothing behind it reads or writes the name."""
     target = node.targets[0]
     if len(node.targets) > 1 or not isinstance(target, ast.Name):
         return False
+    end = (node.end_lineno or 0, node.end_col_offset or 0)
     for part in ast.walk(function):
         if isinstance(part, ast.Global | ast.Nonlocal) and target.id in part.names:
             return False
         if isinstance(part, ast.For | ast.While) and node in ast.walk(part):
             return False
-        is_read = isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load)
-        if is_read and (part.lineno, part.col_offset) > (node.end_lineno or 0, node.end_col_offset or 0):
+        if isinstance(part, ast.Name) and part.id == target.id and (part.lineno, part.col_offset) > end:
             return False
         if isinstance(part, ast.Call) and ast.unparse(part.func) in _READ_ALL:
             return False

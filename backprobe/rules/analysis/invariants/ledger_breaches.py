@@ -190,9 +190,10 @@ def _check_counts(record: Record, tensor: int, entries: Sequence[Entry], rows: _
 
 def _has_own_loop(record: Record, call: int | None, step: int | None) -> bool:
     """A loop before the step makes the calls, as many as it likes in each turn of the step's loop."""
-    first, second = lookup(record).sites.get(call or 0), lookup(record).sites.get(step or 0)
-    is_known = first is not None and second is not None and first.function == second.function
-    return is_known and first.loop_line != second.loop_line
+    if call is None or step is None:
+        return False
+    first, second = lookup(record).sites[call], lookup(record).sites[step]
+    return first.function == second.function and first.loop_line != second.loop_line
 
 
 def _place_of_clear(record: Record, clear: Entry | None, call: int | None) -> int | None:
