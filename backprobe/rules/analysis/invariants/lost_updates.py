@@ -24,6 +24,10 @@ _SMALLEST_CHANGE: Final = 1e-4
 Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
 
 
+_ROUNDING: Final = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-24, "float64": 2**-53}
+"""Half the distance to the next number of a dtype, as a share of the number: what is added below it is lost."""
+
+
 def find_unchanged(record: Record) -> Breach | None:
     """Leaves that were stepped on with a gradient that is not zero, and whose values are the same afterwards."""
     lost = find_lost(record)
@@ -58,7 +62,13 @@ def find_lost(record: Record) -> Breach | None:
             continue
         left = Counter(tensor for event in events for tensor in event.unchanged or ())
         groups = {row.tensor: row.group for row in optimizer.tensors}
-        found = [tensor for tensor in groups if left[tensor] == len(events) and _has_rate(events, groups[tensor])]
+        found = [
+            tensor
+            for tensor, group in groups.items()
+            if left[tensor] == len(events)
+            and _has_rate(events, group)
+            and not all(_is_below_rounding(record, tensor, group, event) for event in events)
+        ]
         site = events[-1].site
         if found and site is not None:
             moments = tuple(event.moment for event in events)
@@ -71,11 +81,30 @@ def _has_rate(events: Sequence[OptimizerEvent], group: int) -> bool:
     return all(event.learning_rates[group] > 0 for event in events if group < len(event.learning_rates))
 
 
+def _rate(event: OptimizerEvent, group: int) -> float:
+    return event.learning_rates[min(group, len(event.learning_rates) - 1)] if event.learning_rates else 0
+
+
+def _is_below_rounding(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool:
+    """The learning rate times the gradient changes no value, as where a batch norm takes a bias away again."""
+    before, old = state_at(record, tensor, step.moment - 1), _value_before(record, tensor, step)
+    gradient = None if before is None or before.grad_stats is None else before.grad_stats.norm
+    rounding = _ROUNDING.get(lookup(record).tensors[tensor].dtype or "")
+    if gradient is None or old is None or old.norm is None or rounding is None:
+        return False
+    return _rate(step, group) * gradient <= rounding * old.norm
+
+
+def _value_before(record: Record, tensor: int, step: OptimizerEvent) -> Statistics | None:
+    rows = reversed(lookup(record).snapshots_of[tensor])
+    return next((row.value for row in rows if row.moment < step.moment and row.value), None)
+
+
 def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
     """Return whether a step left the values as they were; None if not measured, or if the step was too small."""
     before = state_at(record, tensor, step.moment - 1)
     history = lookup(record).snapshots_of[tensor]
-    old = next((row.value for row in reversed(history) if row.moment < step.moment and row.value), None)
+    old = _value_before(record, tensor, step)
     following = next((event.moment for event in steps(record) if event.moment > step.moment), None)
     new = next(
         (
@@ -87,7 +116,7 @@ def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent)
     )
     if before is None or before.grad != "present" or before.grad_stats is None or old is None or new is None:
         return None
-    rate = step.learning_rates[min(group, len(step.learning_rates) - 1)] if step.learning_rates else 0
+    rate = _rate(step, group)
     gradient = before.grad_stats.norm
     if not old.norm or not gradient or (rate and rate * gradient <= _SMALLEST_CHANGE * old.norm):
         return None
