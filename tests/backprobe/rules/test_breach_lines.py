@@ -185,7 +185,7 @@ for x in torch.randn(6, 8, 4):
     ("optimizer", "kinds"),
     [
         ("torch.optim.SGD(layer.parameters(), lr=0.1)", []),
-        ("torch.optim.SGD(layer[3:].parameters(), lr=1e-12)", []),
+        ("torch.optim.SGD(layer.parameters(), lr=1e-12)", []),
         ("Careless(layer.parameters(), lr=0.1)", ["not-written"]),
     ],
 )
