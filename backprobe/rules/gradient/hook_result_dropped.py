@@ -69,6 +69,31 @@ Near miss: a hook that writes into the gradient
     weight.register_hook(halve)
     (weight * 2).sum().backward()
 
+Near miss: a hook that reads the result in the same line
+    import torch
+
+    seen = []
+
+    def log(grad):
+        scaled = grad / 2; seen.append(scaled.norm().item())
+
+    weight = torch.ones(3, requires_grad=True)
+    weight.register_hook(log)
+    (weight * 2).sum().backward()
+
+Near miss: a hook that keeps all its names
+    import torch
+
+    kept = {}
+
+    def keep(grad):
+        scaled = grad / 2
+        kept.update(locals())
+
+    weight = torch.ones(3, requires_grad=True)
+    weight.register_hook(keep)
+    (weight * 2).sum().backward()
+
 Blind spots:
     Hooks of modules, and hooks that return a value in one of their branches.
 
@@ -80,7 +105,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.hook_code import Function, gradient_name, hook_function
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
@@ -105,6 +130,9 @@ RULE = Rule(
     fix="unsafe",
     needs=("hook", "binding", "backward"),
 )
+
+_READ_ALL: Final = frozenset({"locals", "vars", "eval", "exec", "sys._getframe", "inspect.currentframe"})
+"""What may read each local name of the function that calls it."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -146,17 +174,19 @@ def _computed(record: Record, node: ast.Assign, given: frozenset[int]) -> list[O
 
 
 def _is_dropped(function: Function, node: ast.Assign) -> bool:
-    """The statement binds one local name, outside of loops, and nothing behind it reads the name."""
+    """The statement binds one local name, outside of loops, and nothing behind it reads or writes the name."""
     target = node.targets[0]
     if len(node.targets) > 1 or not isinstance(target, ast.Name):
         return False
+    end = (node.end_lineno or 0, node.end_col_offset or 0)
     for part in ast.walk(function):
         if isinstance(part, ast.Global | ast.Nonlocal) and target.id in part.names:
             return False
         if isinstance(part, ast.For | ast.While) and node in ast.walk(part):
             return False
-        is_read = isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load)
-        if is_read and getattr(part, "lineno", 0) > (node.end_lineno or node.lineno):
+        if isinstance(part, ast.Name) and part.id == target.id and (part.lineno, part.col_offset) > end:
+            return False
+        if isinstance(part, ast.Call) and ast.unparse(part.func) in _READ_ALL:
             return False
         if isinstance(part, ast.Lambda | Function) and part is not function and target.id in _names(part):
             return False

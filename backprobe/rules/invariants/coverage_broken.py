@@ -5,8 +5,7 @@ What it finds:
     first place where that is not so and no rule explains it: a parameter group that is frozen, a parameter that no
     backward call reaches or whose gradient is always zero, the hook that makes it so, the statement that replaces a
     loss made of it, one with gradients that no optimizer holds, one that steps leave as it is, an optimizer that never
-    steps, or a schedule of such an optimizer. It also names a statement that sets elements of a gradient to zero in
-    each step, where the optimizer's weight decay changes those elements.
+    steps, or a schedule of such an optimizer.
 
 Why it matters:
     Nothing raises, and a part of the model keeps its initial values.
@@ -19,10 +18,15 @@ Example:
     import torch
     from torch import nn
 
+
+    def scale(gradient):
+        return 0 * gradient
+
+
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
     for parameter in model[0].parameters():
-        parameter.register_hook(lambda gradient: 0 * gradient)  # <- here
+        parameter.register_hook(scale)  # <- here
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         optimizer.zero_grad()
@@ -33,10 +37,15 @@ Use instead:
     import torch
     from torch import nn
 
+
+    def scale(gradient):
+        return 0.1 * gradient
+
+
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
     for parameter in model[0].parameters():
-        parameter.register_hook(lambda gradient: 0.1 * gradient)
+        parameter.register_hook(scale)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         optimizer.zero_grad()
@@ -56,7 +65,8 @@ Near miss: a frozen encoder that no optimizer holds
         optimizer.step()
 
 Blind spots:
-    Parameters that the program updates itself, without an optimizer, are not judged.
+    Parameters that the program updates itself, without an optimizer, are not judged. Of a hook that is a lambda the
+    record does not show what it returned: it is not named, and no operation is.
 
 Source:
     torch.optim in PyTorch's documentation. Two steps: one may be the last. A change under 1e-4 of the parameter's norm
@@ -73,9 +83,7 @@ from backprobe.rules.analysis.invariants.checks import Coverage
 from backprobe.rules.analysis.invariants.coverage_breaches import coverage_breaches
 from backprobe.rules.analysis.invariants.coverage_facts import Kind, steps
 from backprobe.rules.analysis.invariants.replaced_values import replaced_values
-from backprobe.rules.analysis.invariants.zeroed_gradients import zeroed_elements
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -121,12 +129,18 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
         "Pass it to the optimizer, or set `requires_grad_(False)`.",
     ),
     "not-changed": (
-        "Steps leave `{name}` exactly as it was, though its gradient is not zero.",
-        "Check the learning rate that the optimizer has after this statement.",
+        "{steps} steps leave `{name}` exactly as it was, though its gradient is not zero.",
+        (
+            "Check the learning rate that the optimizer has after this statement. An update that is smaller than the "
+            "parameter's rounding changes nothing either."
+        ),
     ),
     "not-written": (
         "Each step leaves `{name}` exactly as it was, though its gradient is not zero and its learning rate above 0.",
-        "Let `step` write into the parameter itself, as `p.sub_(...)` does; in half precision keep it in float32.",
+        (
+            "Either the updates are smaller than the parameter's rounding, or `step` does not write into the parameter "
+            "itself, as `p.sub_(...)` does."
+        ),
     ),
     "zero-gradient": (
         "The gradient of `{name}` is zero in every element at every step: nothing passes through this operation.",
@@ -135,13 +149,6 @@ _WORDS: Final[dict[Kind, tuple[str, str]]] = {
     "zeroed-by-hook": (
         "The gradient of `{name}` is zero in every element at every step: it becomes zero at this hook.",
         "Return nothing from the hook, or the gradient that it should hand on.",
-    ),
-    "zeroed-and-decayed": (
-        (
-            "{zeros} of the {counted} elements of this gradient of `{name}` are zero at each of {steps} steps, and "
-            "`{optimizer}` changes them all the same: its weight decay acts on each element."
-        ),
-        "Put `{name}` in a group with `weight_decay=0`, or restore those elements after each step.",
     ),
     "never-stepped": (
         "This backward call brings gradients to `{name}`, and the optimizer that holds it never steps.",
@@ -173,14 +180,11 @@ def check(record: Record) -> Iterator[Finding]:
         first = breach.tensors[0] if breach.tensors else None
         name = "" if first is None else names.get(first) or _first_name(record, first)
         replaced = replaced_values(record).get(breach.site)
-        optimizer = next((row for row in record.optimizers if row.optimizer == breach.optimizer), None)
-        counts = (0, 0, 0) if optimizer is None or first is None else zeroed_elements(record, first, optimizer)
         facts = {
             "name": name,
             "variable": "" if replaced is None else replaced.name,
             "times": 0 if replaced is None else replaced.times,
-            "optimizer": optimizer_name(record, breach.optimizer),
-            **dict(zip(("zeros", "counted", "steps"), counts, strict=True)),
+            "steps": len(breach.moments),
         }
         seen, advice = (line.format(**facts) for line in _WORDS[breach.kind])
         counted = f"{len(breach.tensors)} parameters are concerned." if len(breach.tensors) > 1 else ""
@@ -190,7 +194,7 @@ def check(record: Record) -> Iterator[Finding]:
             breach.site,
             [line for line in (seen, counted, advice) if line],
             binding=name,
-            moments=[event.moment for event in steps(record)],
+            moments=breach.moments or [event.moment for event in steps(record)],
             tensors=breach.tensors,
             optimizers=[] if breach.optimizer is None else [breach.optimizer],
             evidence={"breach": breach.kind, "parameters": len(breach.tensors)},

@@ -55,6 +55,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.invariants.checks import Coverage
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -86,12 +87,14 @@ def check(record: Record) -> Iterator[Finding]:
         tested = all(read.use != "used" for read in reads)
         if tested and len({read.moment for read in reads}) < 2:
             continue
+        bound = lookup(record).bindings_of[reads[0].tensor]
+        name = f"`{bound[0].name}`" if bound else "a tensor"
         yield told(
             record,
             RULE,
             site,
             (
-                "This `.grad` belongs to a tensor that is not a leaf and retains no gradient: it is always None.",
+                f"`.grad` of {name} is read here and is None: {name} is not a leaf and retains no gradient.",
                 "What depends on it is skipped in silence." if tested else "What is done with it does nothing.",
                 "Use the leaf, or call `retain_grad()` before the backward call.",
             ),

@@ -60,6 +60,26 @@ Near miss: gradients of four batches are added on purpose
             optimizer.step()
             optimizer.zero_grad()
 
+Near miss: a second loss in the first step of each epoch
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def losses(batch, step):
+        yield model(batch).pow(2).mean()
+        if step == 0:
+            yield 0.01 * model.weight.pow(2).sum()
+
+    for epoch in range(3):
+        for step in range(4):
+            for loss in losses(torch.randn(8, 4), step):
+                loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
 Blind spots:
     A run whose steps are sampled is judged up to its first step that was not recorded. Optimizers that call a closure
     several times per step, as LBFGS does, are left out.

@@ -76,6 +76,28 @@ Near miss: detached values are kept
         optimizer.step()
         losses.append(loss.detach())
 
+Near miss: an episode is kept for one later backward call
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, model = nn.Linear(4, 2), nn.Linear(4, 1)
+    actor = torch.optim.SGD(policy.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    episode = []
+    for step in range(10):
+        state = torch.randn(4)
+        episode.append((torch.log_softmax(policy(state), 0)[0], 1.0))
+        optimizer.zero_grad()
+        model(state).pow(2).mean().backward()
+        optimizer.step()
+        if len(episode) == 5:
+            loss = -torch.stack([part * reward for part, reward in episode]).sum()
+            actor.zero_grad()
+            loss.backward()
+            actor.step()
+            episode.clear()
+
 Blind spots:
     A run with fewer than three steps, and steps after the first one that was not recorded.
 

@@ -10,10 +10,9 @@ from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, Kind, steps
 from backprobe.rules.analysis.invariants.grad_ledger import sources_of_calls
 from backprobe.rules.analysis.invariants.lost_updates import find_equal_rows, find_unchanged, find_zero_gradients
-from backprobe.rules.analysis.invariants.replaced_values import replaced_values
+from backprobe.rules.analysis.invariants.replaced_values import is_chosen, replaced_values
 from backprobe.rules.analysis.invariants.stopping_hooks import hook_before
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_cut
-from backprobe.rules.analysis.invariants.zeroed_gradients import find_zeroed_and_decayed
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.optimizers.schedules import may_share_groups
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -32,7 +31,7 @@ def coverage_breaches(record: Record) -> tuple[Breach, ...]:
     if not steps(record):
         return ()
     of_optimizers = (_not_held, _never_stepped, _idle_optimizer, _wrapper, _nothing_trained)
-    of_values = (find_unchanged, find_zero_gradients, find_equal_rows, find_zeroed_and_decayed)
+    of_values = (find_unchanged, find_zero_gradients, find_equal_rows)
     found = [*_held_without_gradient(record), *(check(record) for check in (*of_optimizers, *of_values))]
     return tuple(breach for breach in found if breach is not None)
 
@@ -104,6 +103,8 @@ def _without_gradient(record: Record, optimizer: Optimizer, kind: Kind, tensors:
     stopped = None if hook is None else hook.site
     site = next((known for known in (stopped, cut, called, optimizer.site) if known is not None), None)
     if site is not None and site == cut and site in replaced_values(record):
+        if is_chosen(record, site):
+            return None
         kind = "overwritten"
     return None if site is None else Breach(kind, site, tuple(tensors), optimizer.optimizer)
 

@@ -19,7 +19,6 @@ Kind = Literal[
     "not-written",
     "zero-gradient",
     "zeroed-by-hook",
-    "zeroed-and-decayed",
     "never-stepped",
     "idle-optimizer",
     "rows-equal",
@@ -37,12 +36,14 @@ class Breach(NamedTuple):
 
     Attributes:
         site: The statement to show. tensors: the leaves concerned. optimizer: the one concerned. None: none.
+        moments: The steps that show it of the first leaf. Empty: all steps.
     """
 
     kind: Kind
     site: int
     tensors: tuple[int, ...]
     optimizer: int | None
+    moments: tuple[int, ...] = ()
 
 
 @table

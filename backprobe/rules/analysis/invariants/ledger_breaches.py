@@ -181,10 +181,19 @@ def _check_counts(record: Record, tensor: int, entries: Sequence[Entry], rows: _
             )
         for at, (entry, fresh) in enumerate(steps):
             is_between = usual in counts[:at] and usual in counts[at + 1 :]
-            if counts[at] > usual and is_between and len({part.source for part in fresh}) == 1:
+            is_same = len({part.source for part in fresh}) == 1
+            if counts[at] > usual and is_between and is_same and not _has_own_loop(record, fresh[0].site, entry.site):
                 rows["left-over", optimizer].append(
                     _Row(tensor, _place_of_clear(record, clear, fresh[0].site), fresh[0].moment, entry.moment)
                 )
+
+
+def _has_own_loop(record: Record, call: int | None, step: int | None) -> bool:
+    """A loop before the step makes the calls, as many as it likes in each turn of the step's loop."""
+    if call is None or step is None:
+        return False
+    first, second = lookup(record).sites[call], lookup(record).sites[step]
+    return first.function == second.function and first.loop_line != second.loop_line
 
 
 def _place_of_clear(record: Record, clear: Entry | None, call: int | None) -> int | None:

@@ -11,7 +11,7 @@ from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.invariants.coverage_facts import REPEATED, Breach, steps
 from backprobe.rules.analysis.invariants.equal_rows import equal_rows
-from backprobe.rules.analysis.invariants.stopping_hooks import hook_before
+from backprobe.rules.analysis.invariants.stopping_hooks import has_unseen_hook, hook_before
 from backprobe.rules.analysis.invariants.unreached_leaves import owners, site_of_zero
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.training.steps import state_at, step_of
@@ -24,8 +24,9 @@ _SMALLEST_CHANGE: Final = 1e-4
 """Share of a parameter's norm that learning rate times gradient must exceed before an equal value is a breach.
 Statistics are float32, whose relative precision is 6e-8; the rest is a margin for many elements."""
 
-_EPSILON: Final = 6e-8
-"""Half the distance from 1 to the next float32: a smaller addition to 1 leaves it as it is."""
+
+_ROUNDING: Final = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-24, "float64": 2**-53}
+"""Half the distance to the next number of a dtype, as a share of the number: what is added below it is lost."""
 
 
 def find_unchanged(record: Record) -> Breach | None:
@@ -33,19 +34,22 @@ def find_unchanged(record: Record) -> Breach | None:
     lost = find_lost(record)
     if lost is not None:
         return lost
-    loads = [event.site for event in record.optimizer_events if event.kind == "load_state_dict"]
     for optimizer in record.optimizers:
-        found: list[int] = []
+        found: dict[int, tuple[int, ...]] = {}
+        events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
         for row in optimizer.tensors if optimizer.cls != "LBFGS" else ():
-            events = [event for event in steps(record) if event.optimizer == optimizer.optimizer]
-            equal = [
-                same for event in events if (same := _is_unchanged(record, row.tensor, row.group, event)) is not None
-            ]
+            looked_at = [(event.moment, _is_unchanged(record, row.tensor, row.group, event)) for event in events]
+            equal = [same for _moment, same in looked_at if same is not None]
             if len(equal) >= REPEATED and (all(equal[-REPEATED:]) or all(equal[:REPEATED])):
-                found.append(row.tensor)
+                found[row.tensor] = tuple(moment for moment, same in looked_at if same)
+        loads = [
+            event.site
+            for event in record.optimizer_events
+            if event.kind == "load_state_dict" and event.optimizer == optimizer.optimizer
+        ]
         site = loads[0] if loads and loads[0] is not None else optimizer.site
         if found and site is not None:
-            return Breach("not-changed", site, tuple(found), optimizer.optimizer)
+            return Breach("not-changed", site, tuple(found), optimizer.optimizer, next(iter(found.values())))
     return None
 
 
@@ -62,12 +66,15 @@ def find_lost(record: Record) -> Breach | None:
         found = [
             tensor
             for tensor, group in groups.items()
-            if left[tensor] == len(events) and _has_rate(events, group)
-            if not _is_rounding(record, tensor, group, events) and not _is_taken_back(record, tensor, events)
+            if left[tensor] == len(events)
+            and _has_rate(events, group)
+            and not all(_is_below_rounding(record, tensor, group, event) for event in events)
+            and not _is_taken_back(record, tensor, events)
         ]
         site = events[-1].site
         if found and site is not None:
-            return Breach("not-written", site, tuple(found), optimizer.optimizer)
+            moments = tuple(event.moment for event in events)
+            return Breach("not-written", site, tuple(found), optimizer.optimizer, moments)
     return None
 
 
@@ -76,15 +83,18 @@ def _has_rate(events: Sequence[OptimizerEvent], group: int) -> bool:
     return all(event.learning_rates[group] > 0 for event in events if group < len(event.learning_rates))
 
 
-def _is_rounding(record: Record, tensor: int, group: int, events: Sequence[OptimizerEvent]) -> bool:
-    """Return whether learning rate times gradient was too small to change a float32: of a bias before a batch norm."""
-    shares: list[float] = []
-    for event in events:
-        before, old = state_at(record, tensor, event.moment - 1), _last_value(record, tensor, event.moment)
-        if before is not None and before.grad_stats is not None and old is not None and old.norm:
-            rate = event.learning_rates[group] if group < len(event.learning_rates) else 1
-            shares.append(rate * (before.grad_stats.norm or 0) / old.norm)
-    return bool(shares) and max(shares) < _EPSILON
+def _rate(event: OptimizerEvent, group: int) -> float:
+    return event.learning_rates[min(group, len(event.learning_rates) - 1)] if event.learning_rates else 0
+
+
+def _is_below_rounding(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool:
+    """The learning rate times the gradient changes no value, as where a batch norm takes a bias away again."""
+    before, old = state_at(record, tensor, step.moment - 1), _value_before(record, tensor, step)
+    gradient = None if before is None or before.grad_stats is None else before.grad_stats.norm
+    rounding = _ROUNDING.get(lookup(record).tensors[tensor].dtype or "")
+    if gradient is None or old is None or old.norm is None or rounding is None:
+        return False
+    return _rate(step, group) * gradient <= rounding * old.norm
 
 
 def _is_taken_back(record: Record, tensor: int, events: Sequence[OptimizerEvent]) -> bool:
@@ -96,16 +106,16 @@ def _is_taken_back(record: Record, tensor: int, events: Sequence[OptimizerEvent]
     )
 
 
-def _last_value(record: Record, tensor: int, moment: int) -> Statistics | None:
-    history = reversed(lookup(record).snapshots_of[tensor])
-    return next((row.value for row in history if row.moment < moment and row.value), None)
+def _value_before(record: Record, tensor: int, step: OptimizerEvent) -> Statistics | None:
+    rows = reversed(lookup(record).snapshots_of[tensor])
+    return next((row.value for row in rows if row.moment < step.moment and row.value), None)
 
 
 def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent) -> bool | None:
     """Return whether a step left the values as they were; None if not measured, or if the step was too small."""
     before = state_at(record, tensor, step.moment - 1)
     history = lookup(record).snapshots_of[tensor]
-    old = _last_value(record, tensor, step.moment)
+    old = _value_before(record, tensor, step)
     following = next((event.moment for event in steps(record) if event.moment > step.moment), None)
     new = next(
         (
@@ -117,7 +127,7 @@ def _is_unchanged(record: Record, tensor: int, group: int, step: OptimizerEvent)
     )
     if before is None or before.grad != "present" or before.grad_stats is None or old is None or new is None:
         return None
-    rate = step.learning_rates[min(group, len(step.learning_rates) - 1)] if step.learning_rates else 0
+    rate = _rate(step, group)
     gradient = before.grad_stats.norm
     if not old.norm or not gradient or (rate and rate * gradient <= _SMALLEST_CHANGE * old.norm):
         return None
@@ -143,6 +153,8 @@ def find_zero_gradients(record: Record) -> Breach | None:
     hook = hook_before(record, found) if found else None
     if hook is not None and hook.site is not None:
         return Breach("zeroed-by-hook", hook.site, tuple(found), None)
+    if has_unseen_hook(record, found):
+        return None
     site = site_of_zero(record) if found else None  # without one, gradients that are not zero cancel in a sum
     if site is None:
         return None

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record
+
+_SCOPES: Final = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Replaced(NamedTuple):
@@ -45,6 +49,24 @@ def replaced_values(record: Record) -> Mapping[int, Replaced]:
             known = found.get(site, Replaced(name, 0, frozenset()))
             found[site] = Replaced(name, max(known.times, len(rows)), known.tensors | lost)
     return found
+
+
+def is_chosen(record: Record, site: int) -> bool:
+    """Return whether the program may choose among the values: its loop compares the name, or hands the tensor on.
+
+    What is only read of the tensor, as in `losses.append(loss.item())`, chooses nothing.
+    """
+    name, where = replaced_values(record)[site].name, site_of(record, site)
+    tree, node = tree_of(record, where), statement(record, where)
+    if tree is None or node is None:
+        return True
+    scope = next((part for part in tree.ancestors(node) if isinstance(part, _SCOPES)), tree.module)
+    for part in ast.walk(scope):
+        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == name:
+            around = list(tree.ancestors(part))
+            if not isinstance(around[0], ast.Attribute) or any(isinstance(outer, ast.Compare) for outer in around):
+                return True
+    return False
 
 
 @table

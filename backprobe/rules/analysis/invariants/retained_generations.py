@@ -109,7 +109,10 @@ def _alive_by_site(record: Record, ends: Sequence[int]) -> Mapping[int, int]:
 
 
 def _births(record: Record) -> Mapping[int, int]:
-    """Return when each node was made: by the moment of the first named tensor that was made with it or after it."""
+    """Return when each node was first walked, for what is kept until then is kept to be walked; else when it was made.
+
+    It was made by the moment of the first named tensor that was made with it or after it.
+    """
     index = lookup(record)
     first: dict[int, int] = {}
     for row in record.tensor_nodes:
@@ -124,7 +127,10 @@ def _births(record: Record) -> Mapping[int, int]:
     for node in record.nodes:
         if node.seq is not None and node.type != "AccumulateGrad":
             at = bisect_left(numbers, node.seq)
-            births[node.node] = min(node.first_seen, known[at][1] if at < len(known) else node.first_seen)
+            made = min(node.first_seen, known[at][1] if at < len(known) else node.first_seen)
+            passes = (row for row in index.passes_of_node[node.node] if row.position is not None)
+            walks = (index.calls[row.call].moment_before for row in passes)
+            births[node.node] = min(walks, default=made)
     return births
 
 

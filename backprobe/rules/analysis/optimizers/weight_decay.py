@@ -26,27 +26,6 @@ def is_decay(value: ast.expr) -> bool | None:
     return True
 
 
-def decays_surely(record: Record, optimizer: Optimizer) -> bool:
-    """Return whether all parameters decay: there is one group, and the decay is a number, or AdamW's own."""
-    groups = {row.group for row in optimizer.tensors}
-    node = None if optimizer.site is None else statement(record, site_of(record, optimizer.site))
-    if len(groups) != 1 or node is None or any(_names_decay(part) for part in parts_of(node)):
-        return False
-    given = _given(record, optimizer)
-    if given is None:
-        calls = [part for part in parts_of(node) if isinstance(part, ast.Call)]
-        is_open = any(keyword.arg is None for call in calls for keyword in call.keywords)
-        is_built_here = any(ast.unparse(call.func).endswith(optimizer.cls) for call in calls)
-        return optimizer.cls == "AdamW" and is_built_here and not is_open
-    return isinstance(given, ast.Constant) and is_decay(given) is True
-
-
-def _names_decay(part: ast.AST) -> bool:
-    """The part is a group that is written as a dict with a decay of its own."""
-    keys = part.keys if isinstance(part, ast.Dict) else []
-    return any(isinstance(key, ast.Constant) and key.value == KEY for key in keys)
-
-
 def _given(record: Record, optimizer: Optimizer) -> ast.expr | None:
     """Return the decay that the statement which builds an optimizer gives; None: it gives none."""
     node = None if optimizer.site is None else statement(record, site_of(record, optimizer.site))
