@@ -239,7 +239,9 @@ class Node:
         }
         if missed := self.supervisor.missed:
             if missed != self._missed:
-                _log.warning("runs execute at isolation level %s: %s", self.supervisor.confinement.level, "; ".join(missed))
+                _log.warning(
+                    "runs execute at isolation level %s: %s", self.supervisor.confinement.level, "; ".join(missed)
+                )
             self._missed = missed
         if self.queue == "cpu" or devices:
             self._offers = ("cpu",) if self.queue == "cpu" else ("cuda", *devices)

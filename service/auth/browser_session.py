@@ -15,13 +15,14 @@ import hmac
 import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from flask import Blueprint, abort, g, redirect, request, session
 
 from service.auth.caller import SERVER, Caller, caller, of_key
 from service.context import context
 from service.problems.errors import Problem
+from service.web.parameters import LONGEST_ADDRESS
 from store.access import keys, logins
 
 if TYPE_CHECKING:
@@ -139,13 +140,19 @@ def ask_for_sign_in(settings: Settings) -> None:
         and "text/html" in request.headers.get("Accept", "")
     ):
         way = SIGN_IN if settings.oidc is None else LOGIN
-        abort(redirect(f"{way}?{urlencode({'next': request.full_path.rstrip('?')})}"))
+        asked = request.query_string.decode(errors="replace")
+        onward = local_path(f"{quote(request.path)}?{asked}" if asked else quote(request.path))
+        abort(redirect(f"{way}?{urlencode({'next': onward})}"))
 
 
 def local_path(path: str) -> str:
-    """Return the path if it leads to a page of this service, else the list of runs: no link may lead elsewhere."""
+    """Return the path if it leads to a page of this service, else the list of runs: no link may lead elsewhere.
+
+    A path that a sign-in would refuse as too long leads to the list of runs, too.
+    """
     fine = (
         path.startswith("/")
+        and len(path) <= LONGEST_ADDRESS
         and not path.startswith(("//", "/\\", LOGIN, SIGN_IN))
         and path.isprintable()
         and "\\" not in path

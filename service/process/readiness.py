@@ -52,7 +52,7 @@ class Standing:
             "starting": "Runs wait until a worker has proved its isolation.",
             "broken": f"No run is executed now{why or ', no worker can'}. The worker tries again; runs wait.",
             "absent": "No worker is alive; runs wait for one.",
-            "cannot-start": f"No run is executed now, a worker cannot start{why}. The worker is started again; runs wait.",
+            "cannot-start": f"No run is executed now, a worker cannot start{why}. It is started again; runs wait.",
         }[self.state]
 
 

@@ -80,7 +80,8 @@ def length_of_span(span: str) -> datetime.timedelta:
 
 
 Time = Annotated[datetime.datetime, BeforeValidator(_time, json_schema_input_type=datetime.datetime)]
-Address = Annotated[str, Field(max_length=2000)]
+LONGEST_ADDRESS: Final = 2000
+Address = Annotated[str, Field(max_length=LONGEST_ADDRESS)]
 """A path with its query, which a sign-in leads back to."""
 
 PageSize = Annotated[Whole, Field(ge=1, le=1000)]

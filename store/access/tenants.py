@@ -79,10 +79,24 @@ def first_project(transaction: Transaction, tenant_id: int) -> int:
 
 def every(transaction: Transaction) -> tuple[Tenant, ...]:
     """All tenants, the first one first."""
-    return tuple(
-        Tenant(number=row.id, id=row.public_id, name=row.name, quotas={name: getattr(row, name) for name in BOUNDS})
-        for row in transaction.execute(_ALL)
-    )
+    return tuple(_tenant(row) for row in transaction.execute(_ALL))
+
+
+def get(transaction: Transaction, public_id: str, *, to_change: bool = False) -> Tenant | None:
+    """One tenant; None: there is none with this id.
+
+    Args:
+        to_change: Nobody else changes it before this transaction ends.
+    """
+    query = sa.select(tenant).where(tenant.c.public_id == public_id)
+    if to_change:
+        query = query.with_for_update(key_share=True)  # runs and keys of the tenant can be stored meanwhile
+    row = transaction.execute(query).first()
+    return None if row is None else _tenant(row)
+
+
+def _tenant(row: Any) -> Tenant:
+    return Tenant(number=row.id, id=row.public_id, name=row.name, quotas={name: getattr(row, name) for name in BOUNDS})
 
 
 def change(transaction: Transaction, number: int, quotas: Mapping[str, int]) -> None:

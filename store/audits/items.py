@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -49,14 +49,58 @@ class ItemRow:
     unnamed: str | None
 
 
-def page(  # noqa: PLR0913 - a filter each
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFilter:
+    """Which items of an audit; what is None, or empty, lets all pass.
+
+    Attributes:
+        custom_id: Only this one.
+        name_part: Only those whose `custom_id` has it somewhere, whatever its case.
+        rule, level: Only those of whose run this rule says something today, with a finding of any of these levels.
+            Items of which the policy says nothing pass as well: their cells decide.
+    """
+
+    custom_id: str | None = None
+    name_part: str | None = None
+    rule: str | None = None
+    level: Collection[str] = ()
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        """Return them as conditions on `audit_item` and its `run`."""
+        found: list[sa.ColumnElement[bool]] = []
+        if self.custom_id is not None:
+            found.append(audit_item.c.custom_id == self.custom_id)
+        if self.name_part is not None:
+            found.append(sa.cast(audit_item.c.custom_id, sa.Text).icontains(self.name_part, autoescape=True))
+        if self.rule is not None or self.level:
+            found.append(self._has_finding() if self.level else sa.or_(self._has_finding(), self._lacks_fact()))
+        return found
+
+    def _has_finding(self) -> sa.ColumnElement[bool]:
+        f = finding.c
+        shown = sa.exists().where(f.run_id == run.c.id, f.attempt == run.c.result_attempt, f.gone_at.is_(None))
+        shown = shown.where(f.suppressed.is_(None))
+        if self.rule is not None:
+            shown = shown.where(f.rule == self.rule)
+        return (shown.where(f.level.in_(self.level)) if self.level else shown).correlate(run)
+
+    def _lacks_fact(self) -> sa.ColumnElement[bool]:
+        """Match items whose record names the rule among those that lacked a fact."""
+        r = record.c
+        lacking = sa.cast(r.rules_not_run, sa.Text).contains(f'"{self.rule}"', autoescape=True)
+        return sa.exists().where(r.run_id == run.c.id, r.attempt == run.c.result_attempt, lacking).correlate(run)
+
+
+ALL: Final = ItemFilter()
+
+
+def page(
     transaction: Transaction,
     found: Audit,
     rules: Rules,
     known: frozenset[str],
     *,
-    custom_id: str | None = None,
-    name_part: str | None = None,
+    which: ItemFilter = ALL,
     after: int = -1,
     limit: int = AT_ONCE,
     ruleset: str | None = None,
@@ -68,8 +112,7 @@ def page(  # noqa: PLR0913 - a filter each
         found: Their audit.
         rules: Of its policy.
         known: Fingerprints of its baseline.
-        custom_id: Only this one.
-        name_part: Only those whose `custom_id` has it somewhere, whatever its case.
+        which: Only these. With `ruleset` it has neither rule nor level.
         after: Place of the last one of the page before.
         limit: Items at most.
         ruleset: As the audit was judged under it, which it was; None: by the findings of today.
@@ -89,12 +132,8 @@ def page(  # noqa: PLR0913 - a filter each
         .select_from(i)
         .outerjoin(run, run.c.id == i.c.run_id)
         .outerjoin(snippet, sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named))
-        .where(i.c.audit_id == found.number, i.c.n > after)
+        .where(i.c.audit_id == found.number, i.c.n > after, *which.conditions())
     )
-    if custom_id is not None:
-        query = query.where(i.c.custom_id == custom_id)
-    if name_part is not None:
-        query = query.where(sa.cast(i.c.custom_id, sa.Text).icontains(name_part, autoescape=True))
     rows = transaction.execute(query.order_by(i.c.n).limit(limit)).all()
     if ruleset is not None:
         then = _cells(transaction, found, ruleset, [row.n for row in rows])

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 
 from store.database.damage import count_pages, is_damaged
+from store.database.lower_case import replace_lower
 from store.database.missing_module import describe_missing, missing_module
 from store.database.settings import with_driver
 from store.database.text import json_text, json_value
@@ -275,6 +276,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
 
     def set_up_connection(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
+        replace_lower(connection)
         if count_pages(connection) == 0:
             connection.execute(
                 "PRAGMA auto_vacuum=incremental"

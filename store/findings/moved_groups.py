@@ -13,14 +13,14 @@ group, exactly if all of this is true:
 5. It is one to one: only one such group, and only one such finding in this run.
 
 Both programs were sent whole, with names. Of a job that a recorder watched only parts of the source are known, which
-proves nothing, so a renamed file begins new groups there. A run that shows a group under two fingerprints proves that
-an alias is wrong, and removes it.
+proves nothing, so a renamed file begins new groups there. A run that shows a group under two fingerprints, at once or
+one after the other, proves that an alias is wrong, and removes it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -47,8 +47,14 @@ def fingerprint_without_path(finding: Finding) -> str | None:
     return None if identity is None else replace(identity, path="").fingerprint
 
 
+def load_groups(transaction: Transaction, project_id: int, fingerprints: Collection[str]) -> set[str]:
+    """Load the fingerprints of the groups that findings with these fingerprints belong to now."""
+    aliases = _load_aliases(transaction, project_id, fingerprints)
+    return {aliases.get(fingerprint, fingerprint) for fingerprint in fingerprints}
+
+
 def known_fingerprints(
-    transaction: Transaction, project_id: int, run_id: int, findings: Sequence[Finding]
+    transaction: Transaction, project_id: int, run_id: int, findings: Sequence[Finding], shown_before: Collection[str]
 ) -> Mapping[str, str]:
     """Return the fingerprint of the group of each finding that is not its own, and store the aliases that are new.
 
@@ -57,16 +63,19 @@ def known_fingerprints(
         project_id: Of the run.
         run_id: The run that shows the findings; its program is stored.
         findings: One of each fingerprint.
+        shown_before: Fingerprints that the run showed before, of these findings or of others.
     """
     shown = {finding.fingerprint: finding for finding in findings}
-    aliases = _load_aliases(transaction, project_id, shown)
-    doubled = Counter(aliases.get(fingerprint, fingerprint) for fingerprint in shown)
+    every = {*shown, *shown_before}
+    aliases = _load_aliases(transaction, project_id, every)
+    doubled = Counter(aliases.get(fingerprint, fingerprint) for fingerprint in every)
     wrong = [fingerprint for fingerprint, known in aliases.items() if doubled[known] > 1]
     _delete_aliases(transaction, project_id, wrong)
     aliases = {fingerprint: known for fingerprint, known in aliases.items() if fingerprint not in wrong}
     grouped = _load_grouped(transaction, project_id, shown)
-    fresh = [shown[name] for name in shown if name not in grouped and name not in aliases and name not in wrong]
-    taken = {aliases.get(name, name) for name in shown}
+    settled = {*grouped, *aliases, *wrong, *shown_before}
+    fresh = [finding for name, finding in shown.items() if name not in settled]
+    taken = {aliases.get(name, name) for name in every}
     moved = {name: known for name, known in _find_moved(transaction, project_id, run_id, fresh) if known not in taken}
     if moved:
         rows = [

@@ -234,7 +234,7 @@ def _findings(transaction: Transaction, due_run: Due, judgement: Judgement, *, t
         "project_id": due_run.project_id,
     }
     counts = {"same": 0, "new": 0, "back": 0}
-    first_shown = [said for said in judgement.findings if said.fingerprint not in before]
+    shown_before = set(before)
     for n, said in enumerate(judgement.findings):
         values = owner | values_of(judgement.ruleset, n, said)
         known = before.pop(said.fingerprint, None)
@@ -255,7 +255,7 @@ def _findings(transaction: Transaction, due_run: Due, judgement: Judgement, *, t
     who = Shower(
         run_id=due_run.number, public_id=due_run.public_id, tenant_id=due_run.tenant_id, project_id=due_run.project_id
     )
-    changes = show(transaction, who, first_shown)
+    changes = show(transaction, who, judgement.findings, shown_before)
     if tells is not None:  # else webhooks hear nothing of it: newer rules would tell of every stored run
         tell_groups(transaction, tells, changes)
     return Change(gone=len(gone), **counts)

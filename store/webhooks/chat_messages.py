@@ -7,12 +7,14 @@ Teams: an Adaptive Card 1.4 in a message, https://adaptivecards.io/explorer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast, get_args
 from urllib.parse import urlencode
 
 import msgspec
 
+from backprobe.rules.policy import VERDICTS
+from backprobe.severity import LEVELS
 from store.webhooks.deliveries import Due
 
 Format = Literal["event", "slack", "teams"]
@@ -30,6 +32,21 @@ _TITLES: Final = {
     "digest.weekly": "Week from {from}: {new} new, {regressed} regressed, {fixed} fixed",
     "webhook.test": "Test of webhook {webhook}",
 }
+_FACTS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "run.ended": {"run": (), "status": (), "findings": LEVELS},
+    "finding.new": {"group": (), "run": (), "rule": (), "level": ()},
+    "finding.returned": {"group": (), "run": (), "rule": (), "level": ()},
+    "audit.judged": {"audit": (), "verdict": (), "items": VERDICTS, "findings": ("new", "known", "gone")},
+    "audit_item.ended": {"audit": (), "run": (), "status": (), "custom_id": ()},
+    "digest.weekly": dict.fromkeys(
+        ("project", "project_name", "from", "to", "new", "regressed", "fixed", "open", "groups"), ()
+    ),
+    "webhook.test": {"webhook": ()},
+}
+"""The facts of each kind in the order of a message, and that of their counts: PostgreSQL sorts the keys of a body.
+
+A fact that may be long is the last: a message is cut at its end."""
+
 _SLACK: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 """The three characters with a meaning in Slack's texts."""
 
@@ -44,19 +61,20 @@ def body_of(due: Due, public_url: str | None) -> bytes:
     if due.format == "event":
         return msgspec.json.encode({"type": due.kind, "timestamp": due.at, "data": dict(due.body)})
     title = _TITLES[due.kind].format_map({name: str(value)[:200] for name, value in due.body.items()})
-    facts = _facts(due.body)
+    facts = _facts(due.kind, due.body)
     page = None if public_url is None else f"{public_url}{_page(due.body)}"
     message = _slack(title, facts, page) if due.format == "slack" else _teams(title, facts, page)
     return msgspec.json.encode(message)
 
 
-def _facts(body: Mapping[str, Any]) -> str:
+def _facts(kind: str, body: Mapping[str, Any]) -> str:
     """Return a line for each of the rest, `findings: 1 error, 2 warning`, and one for each group of a digest."""
     lines: list[str] = []
-    for name, value in body.items():
+    given = [(name, order, body[name]) for name, order in _FACTS[kind].items() if name in body]
+    for name, order, value in given:
         if isinstance(value, Mapping):
             counts = cast("Mapping[str, Any]", value)
-            lines.append(f"{name}: {', '.join(f'{count} {key}' for key, count in counts.items()) or 'none'}")
+            lines.append(f"{name}: {', '.join(f'{counts[word]} {word}' for word in order if word in counts) or 'none'}")
         elif isinstance(value, list):
             groups = cast("list[Mapping[str, Any]]", value)
             lines += [f"{group['level']}: {group['rule']}, {group['runs']} runs" for group in groups]

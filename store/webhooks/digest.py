@@ -2,17 +2,21 @@
 
 1. A digest is an event `digest.weekly` of the outbox about the last week that is over, Monday to Sunday in UTC.
 2. Its `event_id` names project and week and is unique: a restart, or a second reaper, makes no second digest.
-3. It is made for a project if a webhook wants it and there is something to say.
+3. It is made for a project if a webhook wants it and there is something to say. That is read before anything is
+   written: a project with nothing to say is looked at again all week.
 """
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from store.database.in_clause import in_numbers
 from store.database.session import Transaction
 from store.findings.group_state import HAS_RETURNED, is_in_state
 from store.tables import Now, finding_group, outbox, project, webhook
@@ -29,13 +33,41 @@ _IN_USE: Final = sa.select(project.c.id, project.c.public_id, project.c.tenant_i
 _WORST_FIRST: Final = (sa.case((_g.level == "error", 0), (_g.level == "warning", 1), else_=2), _g.runs.desc(), _g.id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """A digest that may leave: columns of `outbox`."""
+
+    event_id: str
+    subject: str
+    tenant_id: int
+    project_id: int
+    body: Mapping[str, Any]
+
+
 def week_before(now: datetime.datetime) -> datetime.date:
     """Return the Monday with which the last week began that is over."""
     today = now.astimezone(datetime.UTC).date()
     return today - datetime.timedelta(days=today.weekday()) - _WEEK
 
 
-def find_missing(transaction: Transaction, monday: datetime.date) -> list[Any]:
+def find_missing(transaction: Transaction, monday: datetime.date) -> list[Digest]:
+    """Return the digests of that week that are wanted, are not made and have something to say."""
+    projects = _find_projects(transaction, monday)
+    counts = _count_groups(transaction, [row.id for row in projects], monday)
+    return [
+        Digest(
+            event_id=_event_id(row.public_id, monday),
+            subject=row.public_id,
+            tenant_id=row.tenant_id,
+            project_id=row.id,
+            body=_describe_week(transaction, row, counts[row.id], monday),
+        )
+        for row in projects
+        if row.id in counts
+    ]
+
+
+def _find_projects(transaction: Transaction, monday: datetime.date) -> list[Any]:
     """Return the projects whose digest of that week is wanted and not made: rows of id, public_id, tenant_id, name."""
     wanted: set[tuple[int, int | None]] = set()
     for hook in transaction.execute(_HOOKS):
@@ -62,38 +94,48 @@ def _event_id(project_id: str, monday: datetime.date) -> str:
     return f"evt_{project_id.removeprefix('prj_')}_{monday:%Y%m%d}"
 
 
-def enqueue_missing(transaction: Transaction, monday: datetime.date) -> int:
-    """Let the digests of that week leave that `find_missing` finds and that have something to say; how many."""
+def enqueue(transaction: Transaction, digests: Iterable[Digest]) -> int:
+    """Let digests leave that were not made meanwhile; how many."""
     insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
     enqueued = 0
-    for row in find_missing(transaction, monday):
-        body = _describe_week(transaction, row, monday)
-        if body is None:
-            continue
-        event = {"event_id": _event_id(row.public_id, monday), "kind": KIND, "subject": row.public_id, "body": body}
-        owner = {"tenant_id": row.tenant_id, "project_id": row.id, "created_at": Now()}
-        added = insert(outbox).values(event | owner).on_conflict_do_nothing(index_elements=["event_id"])
-        enqueued += transaction.execute(added).rowcount
+    for digest in digests:
+        added = insert(outbox).values(**asdict(digest), kind=KIND, created_at=Now())
+        added = added.on_conflict_do_nothing(index_elements=["event_id"]).returning(outbox.c.id)
+        enqueued += len(transaction.execute(added).all())
     return enqueued
 
 
-def _describe_week(transaction: Transaction, row: Any, monday: datetime.date) -> dict[str, Any] | None:
-    """Return what a digest says; None: no group was or is open. `open` counts groups as they are now."""
+def _conditions(monday: datetime.date) -> dict[str, sa.ColumnElement[bool]]:
+    """Return which groups a digest counts, by word. `open` counts groups as they are now."""
     since, until = _midnight(monday), _midnight(monday + _WEEK)
     set_then = sa.and_(_g.state_at >= since, _g.state_at < until)
-    counted = {
+    return {
         "new": sa.and_(_g.first_seen_at >= since, _g.first_seen_at < until),
         "regressed": sa.and_(HAS_RETURNED, set_then),
         "fixed": sa.and_(_g.state == "fixed", set_then),
         "open": sa.and_(is_in_state(["open"]), _g.first_seen_at < until),
     }
-    sums = [sa.func.sum(sa.case((condition, 1), else_=0)).label(name) for name, condition in counted.items()]
-    found = transaction.execute(sa.select(*sums).where(_g.project_id == row.id)).one()
-    counts = {name: int(getattr(found, name) or 0) for name in counted}
-    if not any(counts.values()):
-        return None
+
+
+def _count_groups(
+    transaction: Transaction, projects: Iterable[int], monday: datetime.date
+) -> dict[int, dict[str, int]]:
+    """Count the groups of projects, by number of the project; one without any is left out."""
+    conditions = _conditions(monday)
+    sums = [sa.func.sum(sa.case((condition, 1), else_=0)).label(name) for name, condition in conditions.items()]
+    query = sa.select(_g.project_id, *sums).where(in_numbers(_g.project_id, projects)).group_by(_g.project_id)
+    counts = {
+        row.project_id: {name: int(getattr(row, name)) for name in conditions} for row in transaction.execute(query)
+    }
+    return {number: counted for number, counted in counts.items() if any(counted.values())}
+
+
+def _describe_week(
+    transaction: Transaction, row: Any, counts: Mapping[str, int], monday: datetime.date
+) -> dict[str, Any]:
+    """Return what a digest says."""
     seen_then = sa.select(_g.public_id.label("group"), _g.rule, _g.level, _g.runs).where(
-        _g.project_id == row.id, counted["open"], _g.last_seen_at >= since
+        _g.project_id == row.id, _conditions(monday)["open"], _g.last_seen_at >= _midnight(monday)
     )
     top = transaction.execute(seen_then.order_by(*_WORST_FIRST).limit(MOST_GROUPS)).mappings()
     last = monday + _WEEK - datetime.timedelta(days=1)

@@ -1,6 +1,6 @@
 """The main paths where a project has 10,000 runs and 400 groups: counts agree, pages lead on, each path is short.
 
-Forty runs are stored as a worker stores them, with ten findings each in a file of its own; the other rows of runs are
+Forty runs are stored as a worker stores them, with ten findings each, in a separate file; the other rows of runs are
 copies of them, spread over four weeks.
 """
 

@@ -73,6 +73,20 @@ def call_of_other_thread(stream: bytes, at: int) -> Record | None:
     )
 
 
+def not_walked(stream: bytes) -> Record | None:
+    """The record without the graph, as one of which each backward call had more nodes than are looked at."""
+    record = cut(stream, 1.0)
+    if not record.backward_calls:
+        return None
+    row = Truncation(n=len(record.truncations), what="live nodes", why="the graph is too deep")
+    return msgspec.structs.replace(
+        record,
+        backward_calls=tuple(msgspec.structs.replace(call, truncated=True) for call in record.backward_calls),
+        truncations=(*record.truncations, row),
+        **dict.fromkeys(("nodes", "edges", "tensor_nodes", "saved", "node_passes", "grad_inputs"), ()),
+    )
+
+
 def thinned(stream: bytes) -> Record | None:
     """The record with the first two bindings of each statement, as one that runs very often has them."""
     record = cut(stream, 1.0)
@@ -96,6 +110,7 @@ GAPS: Final[dict[str, Callable[[bytes], Record | None]]] = {
     "cut early": lambda stream: cut(stream, 0.25),
     "no source": lambda stream: as_sent(cut(stream, 1.0), "none"),
     "cut in the middle": lambda stream: cut(stream, 0.5),
+    "calls not walked": not_walked,
     "lines only": lambda stream: as_sent(cut(stream, 1.0), "lines"),
     "cut late": lambda stream: cut(stream, 0.8),
     "first call in another thread": lambda stream: call_of_other_thread(stream, 0),

@@ -386,6 +386,25 @@ def test_the_matrix_of_an_older_verdict_is_still_told(site, ask, begin_audit, se
     assert wrong["errors"][0]["parameter"] == "ruleset"
 
 
+@pytest.mark.parametrize("matching", ["", "&matching=true"])
+@pytest.mark.parametrize("which", ["level=warning", "rule=non-leaf-grad-read"])
+def test_a_filter_of_an_older_verdict_finds_what_it_names_or_is_refused(
+    site, ask, begin_audit, settle, which, matching
+):
+    path = begin_audit({"custom_id": "a", "run": site.finished()})["links"]["self"]
+    settle()
+    then = ask("GET", path, 200).json["ruleset"]
+    today = ask("GET", f"{path}/matrix?{which}{matching}", 200).json
+    assert (today["rules"], len(today["items"])) == (["non-leaf-grad-read"], 1)
+    answer = site.client.get(f"{path}/matrix?ruleset={then}&{which}{matching}")
+    if which.startswith("level"):
+        assert answer.status_code == 422
+        assert "Leave one of them out." in answer.json["detail"]
+        assert answer.json["errors"][0]["code"] == "not-with-ruleset"
+    else:
+        assert (answer.json["rules"], len(answer.json["items"])) == (["non-leaf-grad-read"], 1)
+
+
 def test_a_run_says_which_audit_it_is_of_and_its_etag_with_it(site, ask, begin_audit):
     run = site.finished()
     before = ask("GET", f"/v1/runs/{run}", 200)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 import uuid
+from urllib.parse import urlencode
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
+from backprobe.rules.framework.judge import NotRun
 from backprobe.rules.framework.manual import manual
 from service.dashboard.audits import audits_page
-from store.audits import judging
+from store.audits import items, judging
 from store.tables import audit as audit_table
 from store.tables import project
 
@@ -278,3 +281,88 @@ def other_project(site):
     made = ask(site, "POST", "/v1/projects", 201, json={"name": uuid.uuid4().hex}).json["id"]
     with site.context.database.read() as reading:
         return reading.execute(select(project.c.id).where(project.c.public_id == made)).scalar_one()
+
+
+def programs_of(text):
+    """Names of the programs in the matrix; none: the page says that no program matches."""
+    return [] if "No program matches the filter." in text else [*cells(text)]
+
+
+@pytest.fixture
+def statements(site):
+    """The statements that a request makes, with their values."""
+    made = []
+
+    def note(_connection, _cursor, statement, values, *_more):
+        made.append((statement, str(values)))
+
+    event.listen(site.context.database.engine, "before_cursor_execute", note)
+    yield made
+    event.remove(site.context.database.engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/audits/{}",
+        "/audits/{}?level=note",
+        "/audits/{}?rule=BP230",
+        "/audits/{}?file=py",
+        "/v1/audits/{}/matrix",
+        "/v1/audits/{}/matrix?rule=no-such-rule&matching=true",
+        "/v1/audits/{}/matrix?ruleset={ruleset}",
+        "/v1/audits/{}/items?verdict=error",
+        "/v1/audits/{}/items?format=csv",
+        "/v1/audits/{}/findings?format=junit",
+        "/v1/audits/{}/findings?format=ndjson",
+    ],
+)
+def test_no_question_about_an_audit_is_asked_again_for_each_batch_of_its_items(
+    site, audited, matrix, statements, monkeypatch, address
+):
+    policy = ask(site, "POST", "/v1/policies", 201, json={"name": uuid.uuid4().hex, "fail": ["BP1"]}).json["id"]
+    audit = audited({name: {} for name in ("a.py", "b.py", "c.py")}, baseline=matrix, policy=policy)
+    ruleset = ask(site, "GET", f"/v1/audits/{audit}", 200).json["ruleset"]
+    monkeypatch.setattr(items, "AT_ONCE", 1)
+    del statements[:]
+    assert ask(site, "GET", address.format(audit, ruleset=ruleset), 200).data
+    asked = [made for made in statements if re.search("FROM (audit|policy|finding|record)", made[0])]
+    assert len(asked) > 0
+    assert [made for made in asked if asked.count(made) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("level", "rule", "found"),
+    [
+        ("", "BP230", ["jobs/a.py", "lacking.py"]),
+        ("", "BP101", ["jobs/a.py", "jobs/b.py", "lacking.py"]),
+        ("error", "", ["jobs/a.py"]),
+        ("error", "BP101", []),
+        ("note", "", []),
+    ],
+)
+def test_a_filter_of_the_matrix_reads_only_the_programs_that_match(
+    site, audited, samples, statements, monkeypatch, level, rule, found
+):
+    name = manual(rule).rule.name if rule else ""
+    judged = samples.make_judgement("BP101")
+    lacking = dataclasses.replace(
+        judged, not_run=(NotRun(code="BP230", name=manual("BP230").rule.name, why="no fact"),)
+    )
+    programs = {
+        "jobs/a.py": samples.make_judgement("BP101", "BP101", "BP230"),
+        "jobs/b.py": judged,
+        "lacking.py": lacking,
+        "other.py": samples.make_judgement(),
+        "others.py": samples.make_judgement(),
+    }
+    audit = audited({program: {"judgement": judgement} for program, judgement in programs.items()})
+    monkeypatch.setattr(items, "AT_ONCE", 1)
+    asked = {key: value for key, value in {"level": level, "rule": name}.items() if value}
+    for path in (f"/v1/audits/{audit}/matrix?matching=true&", f"/audits/{audit}?"):
+        del statements[:]
+        answer = ask(site, "GET", path + urlencode(asked), 200)
+        batches = sum("FROM audit_item LEFT OUTER JOIN run" in statement for statement, _ in statements)
+        assert batches == len(found) + 1, path
+        shown = [item["custom_id"] for item in answer.json["items"]] if answer.is_json else programs_of(answer.text)
+        assert sorted(shown) == found, path

@@ -96,6 +96,7 @@ BEYOND = [
     ("GET /v1/audits/trend", "too-much-asked", "too-much-asked", "so many days, from the first to the last"),
     ("GET /v1/usage", "too-much-asked", "too-much-asked", "so many days, from the first to the last"),
     ("GET /v1/audits/{audit}/matrix", "invalid-request", "unknown-ruleset", "one that has judged it"),
+    ("GET /v1/audits/{audit}/matrix", "invalid-request", "not-with-ruleset", "`level` does not go with `ruleset`"),
     ("* /v1/webhooks*", "address-refused", "address-refused", "networks and ports, and how addresses are written"),
 ]  # fmt: skip
 """What a schema cannot tell, so that data made by the document may be refused for it: operations, the problem's code, the code

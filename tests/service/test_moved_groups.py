@@ -7,9 +7,12 @@ import dataclasses
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 
 from backprobe.rules import judge
 from backprobe.rules.framework.finding import Location, Region, with_fingerprints
+from store.findings import rejudging
+from store.tables import finding_group_alias
 
 STEP = "def step(net, x):\n    loss = net(x).sum().data\n    return loss\n"
 MAIN = "print(step(None, None))\n"
@@ -50,16 +53,20 @@ def location_of(path, text, number):
 
 def show(site, samples, files, entry="train.py", unused=None):
     """Run a program as a worker would; each line with `.data` is a finding, but in a file that is unused."""
-    record = samples.tutorial()
-    judged = judge(record)
+    body = {"files": [{"path": path, "text": text} for path, text in files.items()], "entry": entry}
+    return site.finished(samples.tutorial(), body=body, judgement=judge_lines(samples, files, unused))
+
+
+def judge_lines(samples, files, unused=None):
+    """A judgement with a finding at each line with `.data`, but in a file that is unused."""
+    judged = judge(samples.tutorial())
     found = [
         msgspec.structs.replace(judged.findings[0], location=location_of(path, text, number))
         for path, text in files.items()
         for number, line in enumerate(text.splitlines(), 1)
         if ".data" in line and path != unused
     ]
-    body = {"files": [{"path": path, "text": text} for path, text in files.items()], "entry": entry}
-    return site.finished(record, body=body, judgement=dataclasses.replace(judged, findings=with_fingerprints(found)))
+    return dataclasses.replace(judged, findings=with_fingerprints(found))
 
 
 def groups(site):
@@ -140,3 +147,40 @@ def test_a_program_with_both_places_ends_the_alias(site, samples):
     ]
     show(site, samples, RENAMED[1])
     assert sorted((found["path"], found["runs"]) for found in groups(site)) == [("models/net.py", 2), ("net.py", 3)]
+
+
+@pytest.mark.parametrize("is_fixed", [False, True])
+@pytest.mark.parametrize("unused", ["net.py", "models/net.py"])
+def test_a_run_that_shows_both_places_one_after_the_other_counts_once_in_each_group(site, samples, unused, is_fixed):
+    show(site, samples, RENAMED[0])
+    show(site, samples, RENAMED[1])
+    (group,) = groups(site)
+    if is_fixed:
+        tag = {"If-Match": f'"{group["version"]}"'}
+        site.client.patch(f"/v1/finding-groups/{group['id']}", json={"state": "fixed"}, headers=tag)
+    both = {**RENAMED[1], **RENAMED[0]}
+    run = show(site, samples, both, unused=unused)
+    for ruleset in ("rs_newer", "rs_newest"):
+        judge_again(site, samples, run, both, ruleset)
+    after = {found["id"] == group["id"]: found for found in groups(site)}
+    assert [(after[is_first]["path"], after[is_first]["runs"]) for is_first in (True, False)] == [
+        ("net.py", 3),
+        ("models/net.py", 1),
+    ]
+    assert all(sum(day["runs"] for day in found["days"]) == found["runs"] for found in after.values())
+    assert [after[is_first]["returned"] for is_first in (True, False)] == [int(is_fixed), 0]
+    with site.context.database.read() as transaction:
+        assert transaction.execute(sa.select(finding_group_alias.c.fingerprint)).all() == []
+    found = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert {item["location"]["path"]: item["group"]["id"] for item in found} == {
+        item["path"]: item["id"] for item in after.values()
+    }
+
+
+def judge_again(site, samples, run, files, ruleset):
+    """Judge a run by newer rules, which see each line with `.data`."""
+    database = site.context.database
+    with database.read() as transaction:
+        (due,) = [due for due in rejudging.older(transaction, ruleset) if due.public_id == run]
+    judged = dataclasses.replace(judge_lines(samples, files), ruleset=ruleset)
+    assert rejudging.judged_again(database, due, rejudging.record_of(database, due), judged, {}) is not None

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import base64
 import re
+from urllib.parse import unquote_to_bytes
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from service.settings import RateLimits
 
 SERVER_KEY = "the-key-of-the-server"
 SERVER = {"Authorization": f"Bearer {SERVER_KEY}"}
 PAGE = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def module_key_site(module_make):
+    """A site that demands a key."""
+    return module_make(api_key=SERVER_KEY)
 
 
 @pytest.fixture
@@ -49,6 +58,27 @@ def test_a_page_leads_to_the_sign_in_and_back_and_a_program_still_gets_401(key_s
     answer = sign_in(key_site, f" {key_site.key}\n", asked.location)
     assert (answer.status_code, answer.location) == (303, "/runs?status=failed")
     assert key_site.client.get("/runs", headers=PAGE).status_code == 200
+
+
+@example(b"/findings", b"q=" + b"a" * 1995)
+@example(b"/findings", b"q=" + b"%41" * 700)
+@example(b"/runs/x%00", b"")
+@example(b"/runs/x%0A%FF\\", b"a=%FF")
+@example(b"/findings", b"q=\xff\xc3")
+@settings(deadline=None)
+@given(st.sampled_from([b"/runs", b"/rules/", b"/findings/", b"/"]), st.binary(max_size=40))
+def test_every_page_leads_to_a_form_of_the_sign_in(module_key_site, path, query):
+    """`path` is as the browser sends it; so is `query`, whose bytes no browser may have encoded."""
+    environ = {"PATH_INFO": unquote_to_bytes(path).decode("latin-1"), "QUERY_STRING": query.decode("latin-1")}
+    asked = module_key_site.client.get("/", headers=PAGE, environ_overrides=environ)
+    assert asked.status_code == 302, asked.text
+    shown = module_key_site.client.get(asked.location, headers=PAGE)
+    assert shown.status_code == 200, asked.location
+    assert 'name="key"' in shown.text
+    signed_in = sign_in(module_key_site, SERVER_KEY, asked.location)
+    assert signed_in.status_code == 303
+    assert re.match(r"/(?![/\\])", signed_in.location)
+    module_key_site.client.delete_cookie("backprobe")
 
 
 def test_the_session_is_that_of_the_key(key_site):

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from store import tables
 from store.access import projects
@@ -49,7 +50,9 @@ def write(database):
 
     def write_digests(monday=MONDAY):
         with database.begin() as transaction:
-            digest.enqueue_missing(transaction, monday)
+            missing = digest.find_missing(transaction, monday)
+            assert digest.enqueue(transaction, missing) == len(missing)
+            assert digest.enqueue(transaction, missing) == 0
             made = (
                 sa.select(tables.outbox.c.body).where(tables.outbox.c.kind == digest.KIND).order_by(tables.outbox.c.id)
             )
@@ -141,3 +144,22 @@ def test_an_archived_project_has_no_digest(database, hook, groups, write):
     with database.begin() as transaction:
         projects.change(transaction, projects.first(transaction, 1), {"archived": True})
     assert write() == []
+
+
+def test_projects_with_nothing_to_say_are_not_missing_and_cost_one_question(database, hook, groups):
+    hook()
+    groups(later={"first_seen_at": SINCE})
+
+    def find_missing():
+        asked = []
+        with database.read() as transaction:
+            event.listen(transaction, "before_cursor_execute", lambda *call: asked.append(call[2]))
+            return digest.find_missing(transaction, MONDAY), len(asked)
+
+    alone = find_missing()
+    with database.begin() as transaction:
+        for n in range(5):
+            projects.create(transaction, f"quiet {n}", {}, None)
+    assert find_missing() == alone == ([], alone[1])
+    groups(new={"first_seen_at": IN_IT})
+    assert [missing.subject for missing in find_missing()[0]] == ["prj_default"]

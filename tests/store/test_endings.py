@@ -1,5 +1,7 @@
 """What the end of a run leaves in its own transaction, on both databases: groups of findings, and events to send."""
 
+import dataclasses
+
 import msgspec
 import pytest
 import sqlalchemy as sa
@@ -102,6 +104,15 @@ def test_a_suppressed_finding_is_counted_and_told_to_nobody(
     ended_run(judgement=hidden)
     (group,) = rows(tables.finding_group)
     assert (group.runs, group.state) == (2, "fixed")
+
+
+@pytest.mark.parametrize("hidden", range(3))
+def test_groups_are_touched_in_order_of_their_fingerprints(ended_run, rows, a_judgement, hidden):
+    ordered = sorted(a_judgement.findings, key=lambda finding: finding.fingerprint)
+    ordered[hidden] = msgspec.structs.replace(ordered[hidden], suppressed={"line": 2, "reason": "wanted"})
+    ended_run(judgement=dataclasses.replace(a_judgement, findings=tuple(ordered)))
+    made = sorted(rows(tables.finding_group), key=lambda group: group.id)
+    assert [group.fingerprint for group in made] == [finding.fingerprint for finding in ordered]
 
 
 def test_an_end_that_is_refused_or_repeated_leaves_nothing(

@@ -402,7 +402,15 @@ def events():
     yield "run.ended", {"run": "run_1", "status": "failed", "findings": {"error": 1, "warning": 2}}
     yield "finding.new", {"group": "grp_1", "run": "run_1", "rule": hostile, "level": "warning"}
     yield "finding.returned", {"group": "grp_1", "run": "run_1", "rule": "leaf", "level": "error"}
-    yield "audit.judged", {"audit": "aud_1", "verdict": "failed", "items": {"ended": 3}, "findings": {}}
+    yield (
+        "audit.judged",
+        {
+            "audit": "aud_1",
+            "verdict": "failed",
+            "items": {"pass": 2, "not-run": 1},
+            "findings": {"new": 0, "known": 3, "gone": 1},
+        },
+    )
     yield "audit_item.ended", {"audit": "aud_1", "custom_id": hostile * 100, "run": "run_1", "status": "failed"}
     groups = [{"group": "fg_1", "rule": hostile, "level": "error", "runs": 3}]
     week = {"project": "prj_1", "project_name": hostile, "from": "2026-11-23", "to": "2026-11-29", "new": 1}
@@ -469,6 +477,26 @@ def test_every_kind_of_event_is_a_message_of_the_form_that_the_channel_takes(for
         assert (b"https://pages.test/backprobe/" in sent) == (public_url is not None)
         if form == "slack":
             assert "<!channel>" not in sent.decode()
+
+
+def order_keys(value):
+    """The value as PostgreSQL keeps it in JSONB: keys by their length, then by their bytes."""
+    if isinstance(value, list):
+        return [order_keys(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: order_keys(value[key]) for key in sorted(value, key=lambda key: (len(key.encode()), key.encode()))}
+
+
+@pytest.mark.parametrize("form", ["slack", "teams"])
+@pytest.mark.parametrize(("kind", "body"), list(events()))
+def test_a_message_says_every_fact_and_is_the_same_whatever_the_order_of_the_keys(kind, body, form):
+    sent = chat_messages.body_of(due(kind, body, form), None)
+    assert chat_messages.body_of(due(kind, order_keys(body), form), None) == sent
+    named = [name for name in body if name != "groups"]
+    counted = [f"{count} {word}" for value in body.values() if isinstance(value, dict) for word, count in value.items()]
+    said = [sent.decode().find(words) for words in [f"{name}: " for name in named] + counted]
+    assert min(said) > 0
 
 
 def test_a_webhook_for_slack_gets_a_message(database, hook, sender):

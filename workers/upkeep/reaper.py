@@ -224,7 +224,7 @@ class Reaper:
             missing = digest.find_missing(transaction, monday)
         if missing:
             with self._database.begin() as transaction:
-                digest.enqueue_missing(transaction, monday)
+                digest.enqueue(transaction, missing)
 
     def _judge_audits(self) -> None:
         with self._database.read() as transaction:  # as with deliveries

@@ -88,6 +88,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_spans import grad_spans
+from backprobe.rules.analysis.rows.completeness import is_walked_whole
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.naming import optimizer_name, receiver
@@ -128,8 +129,9 @@ def check(record: Record) -> Iterator[Finding]:
                     continue
                 for row in span.arrivals:
                     call = None if row.call is None else lookup(record).calls[row.call]
-                    unscaled = call is not None and call.call not in scaled_calls(record)
-                    if call is not None and unscaled and row.moment <= update.moment and call.site is not None:
+                    if call is None or call.site is None or not is_walked_whole(call):
+                        continue
+                    if call.call not in scaled_calls(record) and row.moment <= update.moment:
                         by_site.setdefault(call.site, {})[call.call] = (call, scaler)
     for site, found in by_site.items():
         if len(found) >= LEAST:

@@ -98,7 +98,7 @@ def _render_findings(found: Audit, query: AuditFindingsQuery, form: str, headers
         known = None if found.baseline_id is None else audit_judging.known_to(transaction, found)
     reported = [
         _build_report(found, item, query, rules, known)
-        for rows in item_batches(context().database, found)
+        for rows in item_batches(context().database, found, rules, known or frozenset())
         for item in rows
     ]
     if sum(len(report.findings) for report in reported) > sarif.MOST_RESULTS:

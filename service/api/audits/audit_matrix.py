@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from flask import Response
@@ -21,6 +22,7 @@ from service.web.parameters import Flag, Split
 from service.web.reply import json_reply
 from service.web.table_cells import Column, csv_header, csv_rows
 from store.audits import judging as audit_judging
+from store.audits.items import ItemFilter
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,7 +42,9 @@ class MatrixQuery(Strict):
         default=None, description="Only this rule, by its name."
     )
     level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
-        default=None, description="Only rules with a finding of any of these levels, joined by commas, in some item."
+        default=None,
+        description="Only rules with a finding of any of these levels, joined by commas, in some item. Not with "
+        "`ruleset`: levels are not stored with a verdict.",
     )
     file: Annotated[Short, Field(min_length=1)] | None = Field(
         default=None, description="Only items whose `custom_id` has this somewhere, whatever its case."
@@ -49,7 +53,8 @@ class MatrixQuery(Strict):
         default=False, description="Only items of which a rule says something that `rule` and `level` let pass."
     )
     ruleset: Annotated[str, Field(pattern="^[a-z0-9_-]{1,64}$")] | None = Field(
-        default=None, description="As the audit was judged under it; not given: by the findings of today."
+        default=None,
+        description="As the audit was judged under it, without levels; not given: by the findings of today.",
     )
     format: Literal["json", "csv"] | None = Field(
         default=None, description="What to answer with; `Accept` says it too."
@@ -73,26 +78,34 @@ class MatrixQuery(Strict):
 def get_audit_matrix(audit: str, query: MatrixQuery) -> Response:
     """Items by rules: what each rule says of each item."""
     form = wanted_format(query.format, ("csv",))
+    if query.ruleset is not None and query.level:
+        detail = "`level` does not go with `ruleset`: levels are not stored with a verdict. Leave one of them out."
+        place = Place(parameter="level", code="not-with-ruleset", detail=detail)
+        raise Problem("invalid-request", detail, places=(place,))
     with context().database.read() as transaction:
         found = audit_of(transaction, audit)
+        rules, known = audit_judging.rules_for(transaction, found), audit_judging.known_to(transaction, found)
     if query.ruleset not in {None, *(verdict.ruleset for verdict in found.verdicts)}:
         detail = f"Audit {found.id} was not judged under {query.ruleset}."
         place = Place(parameter="ruleset", code="unknown-ruleset", detail=detail)
         raise Problem("invalid-request", detail, places=(place,))
-    batches = item_batches(context().database, found, ruleset=query.ruleset, name_part=query.file)
+    which = ItemFilter(name_part=query.file)
+    if query.matching and query.ruleset is None:
+        which = replace(which, rule=query.rule, level=query.level or ())
+    batches = item_batches(context().database, found, rules, known, which=which, ruleset=query.ruleset)
     items = [row for rows in batches for row in rows]
     if query.matching:
         items = [item for item in items if has_match(item, query.rule, query.level)]
     if query.sort == "worst":
         items = audit_judging.worst_first(items)
-    rules = columns_of(items, query.rule, query.level)
-    rows = [_row_to_json(item, set(rules)) for item in items]
+    columns = columns_of(items, query.rule, query.level)
+    rows = [_row_to_json(item, set(columns)) for item in items]
     headers = vary_headers(audit_headers(found), form)
     if form == "json":
-        return json_reply({"audit": found.id, "rules": rules, "items": rows}, headers=headers)
-    names = ("n", "custom_id", "run", "verdict", *rules)
+        return json_reply({"audit": found.id, "rules": columns, "items": rows}, headers=headers)
+    names = ("n", "custom_id", "run", "verdict", *columns)
     of = [Column(name=name, steps=(name,), kind="text") for name in names]
-    flat = [row | dict.fromkeys(rules, _else(item)) | row["states"] for item, row in zip(items, rows, strict=True)]
+    flat = [row | dict.fromkeys(columns, _else(item)) | row["states"] for item, row in zip(items, rows, strict=True)]
     sent = headers | {"Content-Disposition": f'attachment; filename="{found.id}-matrix.csv"'}
     return Response(csv_header(of) + csv_rows(of, flat), 200, sent, content_type="text/csv; charset=utf-8")
 

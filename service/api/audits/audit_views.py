@@ -18,6 +18,7 @@ from service.web.reply import page_reply, read_cursor
 from store import queries
 from store.audits import items as audit_items
 from store.audits import judging as audit_judging
+from store.audits.items import ALL, ItemFilter
 from store.audits.policy import Verdict
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from store.audits.audits import Audit
     from store.audits.items import ItemRow
+    from store.audits.policy import Rules
     from store.database.session import Database, Transaction
 
 
@@ -66,72 +68,57 @@ def list_audit_items(audit: str, query: ItemsQuery) -> Response:
     form = wanted_format(query.format, ("ndjson", "csv", "parquet"))
     with context().database.read() as transaction:
         found = audit_of(transaction, audit)
+        rules, known = audit_judging.rules_for(transaction, found), audit_judging.known_to(transaction, found)
         listing = f"{found.id} items"
         after = read_cursor(listing, query)
         headers = vary_headers(audit_headers(found), form)
         if form == "json":
-            rows = _load_items(transaction, found, after[0] if after else -1, query)
+            rows = _load_items(transaction, found, rules, known, after[0] if after else -1, query)
             following = [rows[query.limit - 1].n] if len(rows) > query.limit else None
             return page_reply(listing, query, [_item_to_json(row) for row in rows[: query.limit]], following, headers)
+    which = ItemFilter(custom_id=query.custom_id)
     batches = (
         [_item_to_json(row) for row in rows if query.verdict is None or row.verdict in query.verdict]
-        for rows in item_batches(context().database, found, query.custom_id)
+        for rows in item_batches(context().database, found, rules, known, which=which)
     )
     return export(f"{found.id}-items", form, AuditItemTold, batches, headers)
 
 
-def _load_items(transaction: Transaction, found: Audit, after: int, query: ItemsQuery) -> list[ItemRow]:
+def _load_items(
+    transaction: Transaction, found: Audit, rules: Rules, known: frozenset[str], after: int, query: ItemsQuery
+) -> list[ItemRow]:
     """Load the items of a page and one more, if there is one."""
-    if query.verdict is None:
-        return _page(transaction, found, after, query.limit + 1, query.custom_id)
+    which = ItemFilter(custom_id=query.custom_id)
+    at_once = query.limit + 1 if query.verdict is None else audit_items.AT_ONCE
     chosen: list[ItemRow] = []
     while len(chosen) <= query.limit:
-        rows = _page(transaction, found, after, audit_items.AT_ONCE, query.custom_id)
-        chosen += [row for row in rows if row.verdict in query.verdict]
-        if len(rows) < audit_items.AT_ONCE:
+        rows = audit_items.page(transaction, found, rules, known, which=which, after=after, limit=at_once)
+        chosen += [row for row in rows if query.verdict is None or row.verdict in query.verdict]
+        if len(rows) < at_once:
             break
         after = rows[-1].n
     return chosen[: query.limit + 1]
 
 
-def _page(
-    transaction: Transaction,
-    found: Audit,
-    after: int,
-    limit: int,
-    custom_id: str | None = None,
-    ruleset: str | None = None,
-    name_part: str | None = None,
-) -> list[ItemRow]:
-    rules = audit_judging.rules_for(transaction, found)
-    known = audit_judging.known_to(transaction, found)
-    return audit_items.page(
-        transaction,
-        found,
-        rules,
-        known,
-        custom_id=custom_id,
-        name_part=name_part,
-        after=after,
-        limit=limit,
-        ruleset=ruleset,
-    )
-
-
 def item_batches(
     database: Database,
     found: Audit,
-    custom_id: str | None = None,
+    rules: Rules,
+    known: frozenset[str],
+    *,
+    which: ItemFilter = ALL,
     ruleset: str | None = None,
-    name_part: str | None = None,
     after: int = -1,
 ) -> Iterator[list[ItemRow]]:
     """All items behind place `after`, a transaction for each batch; it goes on when the request is over."""
+    at_once = audit_items.AT_ONCE
     while True:
         with database.read() as transaction:
-            rows = _page(transaction, found, after, audit_items.AT_ONCE, custom_id, ruleset, name_part)
+            rows = audit_items.page(
+                transaction, found, rules, known, which=which, after=after, limit=at_once, ruleset=ruleset
+            )
         yield rows
-        if len(rows) < audit_items.AT_ONCE:
+        if len(rows) < at_once:
             return
         after = rows[-1].n
 

@@ -43,6 +43,26 @@ def check_typed(*names: str) -> None:
         raise Problem("invalid-request", detail, places=(Place(pointer="#/typed", code="wrong-name", detail=detail),))
 
 
+def check_form_etag(what: str, etag: str) -> None:
+    """Require that the form was opened at the state with this etag; the form has it in the hidden field `etag`.
+
+    Raises:
+        Problem: `stale`.
+    """
+    if request.form.get("etag") != etag:
+        raise Problem("stale", f"The {what} was changed after this form was opened. Nothing was saved.")
+
+
+def etag_to_show(etag: str, fault: Problem | None) -> str:
+    """Return the etag for a form; one that is shown again with what was typed keeps the etag that it was opened with.
+
+    Args:
+        etag: Of the state now.
+        fault: Why the form is shown again; None: it is opened.
+    """
+    return etag if fault is None else request.form.get("etag", "")
+
+
 def render_admin(template: str, **facts: Any) -> str:
     """Render an admin page with the links to the others that the caller may open."""
     asked = caller()

@@ -16,7 +16,7 @@ from service.api.access.projects import (
     save_project,
 )
 from service.auth.caller import caller, demand, demand_tenant
-from service.dashboard.admin.forms import check_typed, read_form, render_admin, to_number
+from service.dashboard.admin.forms import check_form_etag, check_typed, etag_to_show, read_form, render_admin, to_number
 from service.dashboard.pages import blueprint
 from service.problems.errors import Problem, keep_for_form
 from service.web.body import query
@@ -97,6 +97,7 @@ def _render_project(
         "project.html",
         project=found,
         etag=project_etag(found),
+        etag_of_change=etag_to_show(project_etag(found), fault),
         may_write=_may_write(),
         typed=typed or now,
         fault=fault,
@@ -105,13 +106,7 @@ def _render_project(
 
 
 def _check_unchanged(found: Project) -> None:
-    """Go on if the form was made of this state.
-
-    Raises:
-        Problem: `stale`.
-    """
-    if request.form.get("etag") != project_etag(found):
-        raise Problem("stale", f"The project {found.id} was changed after this form was opened. Nothing was saved.")
+    check_form_etag(f"project {found.id}", project_etag(found))
 
 
 @blueprint.post("/admin/projects/<project>")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from flask import g, redirect, request
 
 from service.auth.caller import caller, demand, demand_operator
 from service.context import context
-from service.dashboard.admin.forms import render_admin
+from service.dashboard.admin.forms import check_form_etag, etag_to_show, render_admin
 from service.dashboard.pages import blueprint
 from service.problems.errors import Place, Problem, keep_for_form
 from service.schemas.quota_words import QUOTA_WORDS
@@ -56,6 +58,7 @@ def _render_tenant(public_id: str, typed: Mapping[str, str] | None = None, fault
     return render_admin(
         "tenant.html",
         tenant=found,
+        etag=etag_to_show(_quotas_etag(found), fault),
         used=used,
         meanings=QUOTA_WORDS,
         bounds=tenants.BOUNDS,
@@ -64,11 +67,16 @@ def _render_tenant(public_id: str, typed: Mapping[str, str] | None = None, fault
     )
 
 
-def _load_tenant(transaction: Transaction, public_id: str) -> Tenant:
-    for tenant in tenants.every(transaction):
-        if tenant.id == public_id:
-            return tenant
-    raise Problem("not-found", f"There is no tenant {public_id[:40]}.")
+def _load_tenant(transaction: Transaction, public_id: str, *, to_change: bool = False) -> Tenant:
+    found = tenants.get(transaction, public_id[:50], to_change=to_change)
+    if found is None:
+        raise Problem("not-found", f"There is no tenant {public_id[:40]}.")
+    return found
+
+
+def _quotas_etag(found: Tenant) -> str:
+    """Return what tells these quotas of a tenant from others."""
+    return hashlib.sha256(msgspec.json.encode(found.quotas)).hexdigest()[:16]
 
 
 @blueprint.post("/admin/tenants/<tenant>")
@@ -86,7 +94,8 @@ def change_tenant_of_form(tenant: str) -> Redirect | tuple[str, int]:
 def _change_quotas(public_id: str, typed: Mapping[str, str]) -> None:
     asked = _read_quotas(typed)
     with effect() as write:
-        found = _load_tenant(write.transaction, public_id)
+        found = _load_tenant(write.transaction, public_id, to_change=True)
+        check_form_etag(f"tenant {found.id}", _quotas_etag(found))
         changed = {name: value for name, value in asked.items() if value != found.quotas[name]}
         if not changed:
             return

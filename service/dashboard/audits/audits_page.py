@@ -220,7 +220,7 @@ def _load_audit_page(public_id: str, query: AuditPageQuery, which: MatrixFilter)
         cell = _load_cell(transaction, found, rules, known, query.cell)
         changes = _load_changes(transaction, found)
         project_names = projects.names(transaction, [found.project], tenant_id=found.tenant_id)
-    rows = _load_rows(found, which, after[0] if after else -1)
+    rows = _load_rows(found, rules, known, which, after[0] if after else -1)
     items = judging.worst_first(rows[:ITEMS])
     last = found.verdicts[-1] if found.verdicts else None
     counted = {} if last is None else last.counts["items"]
@@ -239,10 +239,11 @@ def _load_audit_page(public_id: str, query: AuditPageQuery, which: MatrixFilter)
     )
 
 
-def _load_rows(found: Audit, which: MatrixFilter, after: int) -> list[ItemRow]:
+def _load_rows(found: Audit, rules: Rules, known: frozenset[str], which: MatrixFilter, after: int) -> list[ItemRow]:
     """Load the programs of a page and one more, if there is one."""
+    candidates = audit_items.ItemFilter(name_part=which.file, rule=which.rule, level=which.levels)
     chosen: list[ItemRow] = []
-    for rows in item_batches(context().database, found, name_part=which.file, after=after):
+    for rows in item_batches(context().database, found, rules, known, which=candidates, after=after):
         chosen += [row for row in rows if not which.needs_match or has_match(row, which.rule, which.levels)]
         if len(chosen) > ITEMS:
             break

@@ -121,9 +121,11 @@ def draw_chart(title: str, lines: Sequence[Line]) -> Chart | None:
     def x(step: int) -> str:
         return f"{WIDTH * (step - first) / (last - first) if last > first else WIDTH / 2:.6g}"
 
+    # The difference of two floats may be infinite. The difference of their halves is not, but may be 0.
+    part = 1.0 if math.isfinite(most - least) else 0.5
+
     def y(value: float) -> str:
-        # Halved first: the difference of two floats may be infinite.
-        height = (value / 2 - least / 2) / (most / 2 - least / 2) if most > least else 0.5
+        height = (value * part - least * part) / (most * part - least * part) if most > least else 0.5
         return f"{HEIGHT - _MARGIN - (HEIGHT - 2 * _MARGIN) * height:.4g}"
 
     drawn = [

@@ -14,6 +14,7 @@ from backprobe.severity import LEVELS
 from service.api.findings.groups import GroupsQuery
 from service.auth.caller import caller
 from service.dashboard.words import name
+from service.web.filters import MOST_RULES
 from service.web.parameters import Page, Whole
 from service.web.printable_text import is_printable
 from store.access import projects
@@ -98,8 +99,8 @@ def read_filters(transaction: Transaction, typed: InboxQuery) -> GroupsQuery:
     found: dict[str, Any] = {"limit": typed.limit, **_read_state(state_asked(typed))}
     if words := typed.q.strip():
         found["q"] = words
-    if rules := re.split(r"[,;\s]+", typed.rule.strip().replace("_", "-")) if typed.rule.strip() else []:
-        found["rule"] = [read_rule(rule) for rule in rules]
+    if rules := _read_rules(typed.rule):
+        found["rule"] = rules
     if level := typed.level.strip().lower():
         found["level"] = [read_level(level)]
     if owner := typed.owner.strip():
@@ -134,6 +135,14 @@ def _read_state(state: str) -> dict[str, Any]:
     if state not in STATES:
         raise Unreadable("state", f"There is no state `{name(state)}`. Type one of {', '.join(STATES)}.")
     return {**STATES[state], **({"first_seen.gt": _new_since()} if state == "new" else {})}
+
+
+def _read_rules(typed: str) -> list[str]:
+    """Read the names of rules, each once; nothing between two separators is no rule."""
+    rules = list(dict.fromkeys(read_rule(rule) for rule in re.split(r"[,;\s]+", typed.replace("_", "-")) if rule))
+    if len(rules) > MOST_RULES:
+        raise Unreadable("rule", f"{len(rules)} rules were typed. Type at most {MOST_RULES}, or none to see all rules.")
+    return rules
 
 
 def read_rule(typed: str) -> str:

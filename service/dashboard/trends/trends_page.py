@@ -55,14 +55,14 @@ class Line:
 
     Attributes:
         word: What is counted. about: More of it, or nothing. total: The sum of the days.
-        address: The list of what was counted.
+        address: The list of what was counted; None: no list has the same groups.
     """
 
     word: str
     about: str
     total: int
     spark: Spark
-    address: str
+    address: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,10 @@ def project_trends(project: str, query: TrendsQuery) -> str:
 
 
 def _show_lines(found: Project, trends: ProjectTrends) -> dict[str, list[Line]]:
-    """Return the counts of the page by heading: each has the list that it was counted from."""
+    """Return the counts of the page by heading; those of runs and findings have the list that they were counted from.
+
+    The inbox has no filter for the days on which groups were fixed or first seen.
+    """
     window = _window_of(trends.days)
     runs = {status: {day.day: day.runs[status] for day in trends.days} for status in STATUSES}
     every = {day.day: sum(day.runs.values()) for day in trends.days}
@@ -134,14 +137,11 @@ def _show_lines(found: Project, trends: ProjectTrends) -> dict[str, list[Line]]:
             _line(level, counts, "finding", _runs_address(found, window, {"level": level}))
             for level, counts in levels.items()
         ],
-        "Groups of findings": [
-            _line(word, counts, "group", _groups_address(found, {"state": word}), _CHANGES[word])
-            for word, counts in changes.items()
-        ],
+        "Groups of findings": [_line(word, counts, "group", None, _CHANGES[word]) for word, counts in changes.items()],
     }
 
 
-def _line(word: str, counts: Mapping[str, int], noun: str, address: str, about: str = "") -> Line:
+def _line(word: str, counts: Mapping[str, int], noun: str, address: str | None, about: str = "") -> Line:
     spark = spark_of(list(counts), counts, noun=noun, width=_BAR_WIDTHS[len(counts)])
     return Line(word=word, about=about, total=sum(counts.values()), spark=spark, address=address)
 
@@ -154,7 +154,7 @@ def _show_rules(found: Project, trends: ProjectTrends) -> list[RuleLine]:
             level=rule.level,
             shown=rule.shown,
             spark=spark_of(dates, rule.days, noun="finding", width=_BAR_WIDTHS[len(dates)]),
-            address=_groups_address(found, {"state": "all", "rule": rule.rule}),
+            address=f"/findings?{urlencode({'project': found.id, 'state': 'all', 'rule': rule.rule})}",
         )
         for rule in trends.rules
     ]
@@ -173,7 +173,3 @@ def _window_of(days: Sequence[TrendDay]) -> dict[str, str]:
 
 def _runs_address(found: Project, window: Mapping[str, str], more: Mapping[str, str]) -> str:
     return f"/runs?{urlencode({'project': found.id, **more, **window})}"
-
-
-def _groups_address(found: Project, more: Mapping[str, str]) -> str:
-    return f"/findings?{urlencode({'project': found.id, **more})}"

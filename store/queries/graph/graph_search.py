@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from store import tables
 from store.database.in_clause import in_numbers
+from store.database.lower_case import to_lower
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import GraphMatch
 from store.queries.graph.graph_boxes import Fold
@@ -29,7 +30,7 @@ def matches(transaction: Transaction, key: RunKey, fold: Fold, word: str | None)
     if not word:
         return (), 0
     shared, shown = fold.shared, set(fold.shown)
-    found = list(_find_matches(transaction, key, fold, word.casefold()))
+    found = list(_find_matches(transaction, key, fold, word))
     first = found[:MOST_MATCHES]
     lines = _lines(transaction, key, [node for node, _ in first])
     told = tuple(
@@ -45,13 +46,13 @@ def matches(transaction: Transaction, key: RunKey, fold: Fold, word: str | None)
     return told, len(found)
 
 
-def _find_matches(transaction: Transaction, key: RunKey, fold: Fold, low: str) -> Iterator[tuple[int, str]]:
-    names, chains = _find_named_nodes(transaction, key, low), fold.equal.chains
+def _find_matches(transaction: Transaction, key: RunKey, fold: Fold, word: str) -> Iterator[tuple[int, str]]:
+    names, chains, low = _find_named_nodes(transaction, key, word), fold.equal.chains, to_lower(word)
     for node, row in fold.equal.rows.items():
         inside = chains.get(row.module_call, "") if row.variable is None else ""
         if row.tensor in names:
             yield node, names[row.tensor]
-        elif low in row.type.casefold() or low in inside.casefold():
+        elif low in to_lower(row.type) or low in to_lower(inside):
             yield node, f"{inside} {row.type}".strip()
 
 
@@ -63,8 +64,8 @@ def _way_to(fold: Fold, node: int) -> tuple[str, ...]:
     return (*(() if first is None else (f"p{first}",)), *((f"c{call}",) if is_inside else ()))
 
 
-def _find_named_nodes(transaction: Transaction, key: RunKey, low: str) -> dict[int, str]:
-    like = [sa.func.lower(column).contains(low, autoescape=True) for column in (_t.c.name, _t.c.fqn)]
+def _find_named_nodes(transaction: Transaction, key: RunKey, word: str) -> dict[int, str]:
+    like = [sa.cast(column, sa.Text).icontains(word, autoescape=True) for column in (_t.c.name, _t.c.fqn)]
     query = sa.select(_t.c.tensor, _t.c.name, _t.c.fqn).where(at_key(_t, key), sa.or_(*like))
     return {row.tensor: row.fqn or row.name for row in transaction.execute(query)}
 

@@ -96,6 +96,22 @@ def test_no_gap_makes_a_finding_proven_that_the_whole_record_does_not_have(name,
     assert false == {}
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_no_gap_accuses_a_correct_program(name, sweep) -> None:
+    false: Counter[str] = Counter()
+    corpus = load_set(name)
+    correct = [*(case.good for case in corpus.cases), *(row.text for row in corpus.correct)]
+    with Records() as records:
+        for at, program in enumerate(correct[::EVERY]):
+            stream = records.stream(program)
+            known = warned_in(loads(stream))
+            for kind in ("calls not walked", [*GAPS][at % len(GAPS)]):
+                record = GAPS[kind](stream)
+                warned = Counter[str]() if record is None else warned_in(record)
+                false.update(f"{kind}: {rule} in {program[:60]!r}" for rule in warned - known)
+    assert false == {}
+
+
 def programs_of(name: str) -> list[str]:
     corpus = load_set(name)
     return [*(text for case in corpus.cases for text in (case.bad, case.good)), *(row.text for row in corpus.correct)]
@@ -108,6 +124,11 @@ def proven_in(record: Record) -> list[tuple[str, int]]:
         for finding in judge(record).findings
         if finding.confidence == "proven"
     ]
+
+
+def warned_in(record: Record) -> Counter[str]:
+    """How many findings above a note each rule has."""
+    return Counter(finding.rule.name for finding in judge(record).findings if finding.level != "note")
 
 
 def places(findings: tuple[Finding, ...]) -> set[tuple[str, int]]:

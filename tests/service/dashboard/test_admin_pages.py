@@ -8,6 +8,7 @@ import re
 import pytest
 
 from store.access import tenants
+from tests.service.dashboard.test_stale_forms import fields_of
 from tests.support.waiting import wait_until
 
 PAGE = {"Accept": "text/html"}
@@ -139,7 +140,7 @@ def test_a_project_is_made_changed_archived_and_restored(site):
 def test_the_operator_changes_quotas_and_both_sides_find_it_in_their_log(key_site):
     page = f"/admin/tenants/{key_site.others_tenant}"
     shown = key_site.client.get(page, headers=key_site.operator)
-    typed = dict(re.findall(r'name="(\w+)" type="text"[^>]*value="([^"]*)"', shown.text))
+    typed = fields_of(shown.text)
     assert typed["max_queued"] == "10000"
     assert typed["max_gpu_seconds"] == ""
     for wrong in ({"max_running": "0"}, {"max_queued": "many"}, {"weight": "1001"}):

@@ -8,8 +8,13 @@ import re
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from service.dashboard.curves.line_chart import Line, draw_chart
+from service.dashboard.curves.life_line import _marks
+from service.dashboard.curves.line_chart import HEIGHT, WIDTH, Line, draw_chart
+from service.dashboard.inbox.spark import HEIGHT as SPARK_HEIGHT
+from service.dashboard.inbox.spark import spark_of
 from service.process.recent_curves import MOST_KEPT
 from store import tables
 from store.runs import lifecycle
@@ -79,6 +84,45 @@ def test_values_lie_between_the_edges_and_a_gap_breaks_the_line():
     chart = draw_chart("x", [line])
     assert chart is not None
     assert chart.lines[0].path == "M0 96h0L333.333 4M1000 50h0"
+
+
+MEASURED = st.lists(
+    st.tuples(st.integers(0, 2**63), st.one_of(st.none(), st.floats())), max_size=8, unique_by=lambda pair: pair[0]
+)
+"""Steps and values: each float there is, subnormal, NaN and infinite ones too."""
+
+
+@example([(0, 0.0), (1, 5e-324)])
+@example([(0, 2e-323), (1, 2.5e-323)])
+@example([(0, -1.7976931348623157e308), (1, 1.7976931348623157e308)])
+@given(MEASURED)
+def test_every_float_has_a_place_in_its_chart_and_the_greatest_is_at_the_top(pairs):
+    pairs = sorted(pairs)
+    steps, values = [step for step, _ in pairs], [value for _, value in pairs]
+    line = Line(label="x", colour=0, is_other=False, steps=steps, values=values)
+    chart = draw_chart("x", [line])
+    assert (chart is None) == all(value is None for value in values)
+    if chart is None:
+        return
+    (drawn,) = chart.lines
+    points = [(float(x), float(y)) for x, y in re.findall(r"[ML]([-\d.e+]+) ([-\d.e+]+)", drawn.path)]
+    found = line.finite
+    assert (len(points), len(drawn.broken)) == (len(found), len(line.nonfinite))
+    assert all(0 <= x <= WIDTH and 4 <= y <= HEIGHT - 4 for x, y in points)
+    assert all(0 <= float(x) <= WIDTH for x in (*drawn.broken, *_marks(chart, steps)))
+    heights = {value: y for (_, value), (_, y) in zip(found, points, strict=True)}
+    if len(heights) > 1:
+        assert (heights[min(heights)], heights[max(heights)]) == (HEIGHT - 4, 4)
+    assert line.words
+
+
+@given(st.lists(st.integers(0, 2**63), min_size=1, max_size=90))
+def test_every_count_has_a_bar_no_higher_than_its_spark(counts):
+    dates = [str(place) for place in range(len(counts))]
+    spark = spark_of(dates, dict(zip(dates, counts, strict=True)))
+    heights = [int(height) for height in re.findall(r"v-(\d+)", spark.path)]
+    assert [height > 1 for height in heights] == [count > 0 for count in counts]
+    assert max(heights) == (SPARK_HEIGHT if any(counts) else 1)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.completeness import is_walked_whole
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expression_places import operations_at
 from backprobe.rules.analysis.tensors.parents import undetached_from
@@ -111,7 +112,9 @@ def unwalked_run(record: Record, moments: list[int]) -> list[int]:
 
 
 def taken_unwalked(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
-    """What a run takes in, each tensor once; empty where any of it is ever walked, in this run or in another."""
+    """What a run takes in, each tensor once; empty where any of it may ever be walked, in this run or in another."""
+    if not all(map(is_walked_whole, record.backward_calls)):
+        return []
     found: list[tuple[int, list[Operand]]] = []
     seen: set[int] = set()
     for moment in run:
@@ -150,8 +153,7 @@ def may_be_walked_after(record: Record, tensor: int, moment: int) -> bool:
     return any(
         call.moment_before > moment
         and (
-            call.truncated
-            or call.entry == "unseen"
+            not is_walked_whole(call)
             or any(root.tensor == tensor for root in call.roots)
             or (made is not None and made.node in reaches(record)[call.call].met)
         )

@@ -24,7 +24,7 @@ from backprobe.rules.analysis.source.syntax import trees
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Record, Source
+    from backprobe.record import BackwardCall, Record, Source
     from backprobe.rules.framework.finding import Finding
     from backprobe.rules.framework.rule import Rule
 
@@ -83,13 +83,18 @@ def _gaps(record: Record) -> Iterator[Gap]:
             moment = _first_thinned(record) if row.what == "bindings" and row.moment is None else row.moment
             yield Gap(moment=moment or 0, why=f"a cap left out {row.what}")
     for call in record.backward_calls:
-        if call.truncated or call.entry == "unseen":
+        if not is_walked_whole(call):
             yield Gap(moment=call.moment_before, why=f"backward call {call.call} was not walked whole")
     step = first_step_unseen(record)
     if step is not None:
         before = (row.last_moment for row in record.steps if row.step < step and row.last_moment is not None)
         # what is told of the step itself, an exception say, has the last moment before it
         yield Gap(moment=max(before, default=0), why=f"step {step} was not captured in full")
+
+
+def is_walked_whole(call: BackwardCall) -> bool:
+    """Whether all that a backward call did is in the record: what it is not seen to walk, it did not walk."""
+    return not call.truncated and call.entry != "unseen"
 
 
 def _first_thinned(record: Record) -> int | None:
