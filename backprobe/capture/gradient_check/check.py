@@ -241,8 +241,7 @@ class GradientChecks:
             ghost.end(Answer(roots))
             return
         seen = mode.seen
-        functions = tuple(seen.functions)
-        cuts, changed = tuple(seen.cuts), tuple(seen.changed)
+        cuts, changed, functions = tuple(seen.cuts), tuple(seen.changed), tuple(seen.functions)
         ghost.end(Answer(roots, cuts, changed, "", functions, unheld=seen.unheld, half=seen.half))
 
     def end_ghost(self) -> None:
