@@ -17,6 +17,7 @@ LONG_MODULES = {
     "backprobe/recorder/record_sender.py": "one thread and what the job calls of it: the two sides of one lock, side by side",
     "store/queries/ranks.py": "one question over the ranks of a job: the rows, their steps and where they part",
     "store/runs/model.py": "a run as it is submitted, claimed and read: the same fields, side by side",
+    "backprobe/rules/gradient/custom_backward_constant.py": "a rule is one file, and 115 lines of it are its manual",
     "backprobe/rules/graph/missing_create_graph.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/causal_mask_flipped.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/constant_loss_term.py": "a rule is one file, and 100 lines of it are its manual",

@@ -175,7 +175,6 @@ class GradientChecks:
 
     def _begin(self) -> None:
         segment = self._segment = Segment(next_sequence_number(), self._recorder.optimizers.told)
-        segment.half = torch.is_autocast_enabled("cpu")
         segment.earlier, segment.read = self._uses.earlier(), self._uses.read()
         self._segments += 1
         live = self._live()
@@ -242,7 +241,8 @@ class GradientChecks:
             ghost.end(Answer(roots))
             return
         seen = mode.seen
-        ghost.end(Answer(roots, tuple(seen.cuts), tuple(seen.changed), "", tuple(seen.functions), unheld=seen.unheld))
+        cuts, changed, functions = tuple(seen.cuts), tuple(seen.changed), tuple(seen.functions)
+        ghost.end(Answer(roots, cuts, changed, "", functions, unheld=seen.unheld, half=seen.half))
 
     def end_ghost(self) -> None:
         """Send this process's answer if it is a ghost: the answer is known now."""

@@ -73,6 +73,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         cuts: Values at explicit cuts, in order; only of the ghost in which nothing was moved. changed: numbers of those
             whose value differs from it. error: Why it did not reach the step; empty: it did.
         functions: Custom Functions that were compared alone. unheld: a cut's value could not be held.
+        half: Some function gave a tensor in half precision.
     """
 
     roots: tuple[float, ...] = ()
@@ -81,6 +82,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error: str = ""
     functions: tuple[FunctionCheck, ...] = ()
     unheld: bool = False
+    half: bool = False
 
 
 _ENCODE: Final = msgspec.msgpack.Encoder().encode

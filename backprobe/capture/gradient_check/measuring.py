@@ -2,7 +2,8 @@
 
 nothing moved, as the program computes     its roots are those of the program, or nothing is claimed; it goes on to the
                                            step, the others end where their last root is known, before it is walked back
-nothing moved, in float64                  its roots are the same to float32's rounding, or the rest is float32
+nothing moved, in float64                  its roots are the same to float32's rounding, or the rest is float32;
+                                           where a tensor has half precision, nothing is claimed then
 each probe moved by h, -h, 3h, -3h         and, where an explicit cut changes with it, by h and -h with cuts held
 """
 
@@ -112,7 +113,10 @@ def _measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost,
     wide = ask_ghost(Moved({}, wide=True, roots=len(narrow.roots)), become, until - time.monotonic())
     if wide is None:
         return False
-    is_wide = not wide.error and same_roots(wide.roots, narrow.roots, half=segment.half)
+    is_wide = not wide.error and same_roots(wide.roots, narrow.roots, half=narrow.half)
+    if narrow.half and not is_wide:
+        segment.why = "the step computes in half precision, and could not be run with the same loss in float64"
+        return True
     for probe in probes:
         measured = Measured(probe, kept=state_of(probe.leaves))
         segment.measured.append(measured)
@@ -140,9 +144,9 @@ def same_roots(some: Sequence[float], others: Sequence[float], *, half: bool) ->
 
 def _tries(wide: Answer, narrow: Answer, *, is_wide: bool) -> list[tuple[Answer, Precision, float]]:
     """With what a probe is moved, one after the other until the quotients agree: base, precision, h over the scale."""
-    bases: list[tuple[Answer, Precision]] = [(narrow, "float32")]
-    if is_wide:
-        bases.insert(0, (wide, "float64"))
+    bases: list[tuple[Answer, Precision]] = [(wide, "float64")] if is_wide else []
+    if not narrow.half:  # it rounds away a change that float32 bears
+        bases.append((narrow, "float32"))
     return [(base, precision, width) for base, precision in bases for width in WIDTHS[precision]]
 
 

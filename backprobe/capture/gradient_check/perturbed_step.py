@@ -76,6 +76,7 @@ class GhostFacts:
     count: int = 0
     bytes: int = 0
     unheld: bool = False
+    half: bool = False
 
 
 class PerturbedMode(TorchFunctionMode):
@@ -124,6 +125,7 @@ class PerturbedMode(TorchFunctionMode):
         result = func(*wide_args, **wide_given)
         if self._moved.wide and name in _CREATED and _is_narrow(result) and not result.requires_grad:
             result = result.double()
+        self.seen.half |= isinstance(result, torch.Tensor) and result.dtype in _HALF
         if inplace:
             self._hold_written(name, args, given)
             return result
@@ -279,7 +281,8 @@ def _is_narrow(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype in _NARROW
 
 
-_NARROW: Final = (torch.float32, torch.float16, torch.bfloat16)
+_HALF: Final = (torch.float16, torch.bfloat16)
+_NARROW: Final = (torch.float32, *_HALF)
 
 
 def _wider(value: Any) -> Any:

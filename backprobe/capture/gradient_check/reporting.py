@@ -22,7 +22,6 @@ from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
 if TYPE_CHECKING:
     from backprobe.capture.recorder import CaptureSession
 
-_HALF: Final = (torch.float16, torch.bfloat16)
 _MOST_IDS: Final = 4096
 _MOST_CUTS: Final = 16
 
@@ -78,10 +77,7 @@ class Reports:
         stale = _dot_of(self._used, measured.probe)
         events = [event for event in self._recorder.optimizers.recent if event.n >= segment.event]
         kept = all(self._kept.get(id(leaf), False) for leaf in measured.probe.leaves)
-        is_half = segment.half or _is_half(measured.probe)
-        told = judge_gradient(
-            segment, measured, counts, stale, events, is_half=is_half, is_kept=kept, others=self._others
-        )
+        told = judge_gradient(segment, measured, counts, stale, events, is_kept=kept, others=self._others)
         ids = {id(leaf) for leaf in measured.probe.leaves}
         if told.is_zero and ids & segment.earlier:
             self.unseen |= ids
@@ -216,10 +212,6 @@ def _is_same(first: torch.Tensor, other: torch.Tensor) -> bool:
     if first.shape != other.shape or first.layout is not other.layout or first.layout is not torch.strided:
         return False
     return bool(first.any()) and torch.equal(first, other.detach())
-
-
-def _is_half(probe: Probe) -> bool:
-    return any(leaf.dtype in _HALF for leaf in probe.leaves)
 
 
 def _finite(value: float | None) -> float | None:

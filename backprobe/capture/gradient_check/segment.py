@@ -83,7 +83,7 @@ class Segment:
         roots: For each backward call of the parent that accumulates its value.
         only: The leaves that it was for, by id; None: all.
         sequence: The autograd number that the next node had as it began. stale: ids of leaves that are reached through
-            nodes made before. event: number of the optimizers' next event. half: autocast was on.
+            nodes made before. event: number of the optimizers' next event.
         own_gradient: A root was given itself as its gradient.
         lines: File and line of each backward call. earlier: ids of leaves that were used before it began, since the
             step of their optimizer: under no_grad, or before another optimizer's step. read: of those whose value the
@@ -100,7 +100,6 @@ class Segment:
     roots: list[float] = field(default_factory=list[float])
     only: list[frozenset[int] | None] = field(default_factory=list[frozenset[int] | None])
     stale: set[int] = field(default_factory=set[int])
-    half: bool = False
     own_gradient: bool = False
     lines: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     earlier: frozenset[int] = frozenset()
@@ -135,6 +134,11 @@ class Segment:
         self.scale = scale
         self.events.append(event)
         self.lines.append(place)
+
+    @property
+    def half(self) -> bool:
+        """The step computes in half precision somewhere."""
+        return self.narrow is not None and self.narrow.half
 
     def repeats(self) -> bool:
         """All its backward calls are of one line: a loop over parts of a batch."""

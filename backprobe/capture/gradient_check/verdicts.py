@@ -55,7 +55,6 @@ def judge_gradient(
     stale: float | None,
     events: Sequence[OptimizerEvent],
     *,
-    is_half: bool,
     is_kept: bool,
     others: bool,
 ) -> JudgedGradient:
@@ -63,7 +62,7 @@ def judge_gradient(
 
     Args:
         counts: Which backward calls were for it. stale: what the step before used. is_kept: that was still there as the
-            first backward call after that step began. events: of this step. is_half: it computes in half precision.
+            first backward call after that step began. events: of this step.
         others: other leaves of the optimizer have a gradient as it steps.
     """
     assert measured.fine is not None and measured.coarse is not None and measured.base is not None  # noqa: S101, PT018 - measured: it has no error
@@ -79,7 +78,8 @@ def judge_gradient(
     def sides(numeric: float, given: float, length: float) -> Sides:
         return Sides(
             fine=numeric, coarse=coarse + numeric - fine, h=measured.h, scale=measured.probe.scale, given=given,
-            length=length, loss=max(sum(map(abs, base)), 1e-30), precision=measured.precision, bend=bend, half=is_half,
+            length=length, loss=max(sum(map(abs, base)), 1e-30), precision=measured.precision, bend=bend,
+            half=segment.half,
         )  # fmt: skip
 
     given = arrived or 0.0

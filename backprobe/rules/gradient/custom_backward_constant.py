@@ -3,7 +3,7 @@
 What it finds:
     What `backward` returns, or what it returns for one input that `forward` computes with, depends on no gradient that
     came in, although that gradient is not 1 throughout: the chain rule ends there. Or a module defines
-    `backward(self, gradient)`, which torch never calls.
+    `backward(self, gradient)`, which torch never calls: a note, where it may be the inverse of `forward`.
 
 Why it matters:
     All that stands behind the Function, the weight of a loss, a mean, a mask, other layers, changes no gradient before
@@ -87,6 +87,30 @@ Near miss: a module that calls a Function
     x = torch.ones(3, requires_grad=True)
     Layer()(x).pow(2).sum().backward()
 
+Near miss: the inverse of a flow
+    import torch
+    from torch import nn
+
+    class Affine(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.shift = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
+
+        def forward(self, x):
+            return x * self.scale.exp() + self.shift, self.scale.sum()
+
+        def backward(self, z):
+            return (z - self.shift) * (-self.scale).exp(), -self.scale.sum()
+
+    flow = Affine()
+    optimizer = torch.optim.SGD(flow.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 2) * 2 + 1:
+        z, volume = flow(x)
+        loss = z.square().sum(1).mean() / 2 - volume
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
     A gradient that is used in a test only counts as used.
 
@@ -100,6 +124,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from backprobe.rules.analysis.calls.method_flow import arriving, inputs_made_without, is_zero, made_last
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.custom_functions import (
@@ -107,6 +133,7 @@ from backprobe.rules.analysis.source.custom_functions import (
     class_site,
     custom_functions,
     returned,
+    returned_is_opaque,
     returns,
     tensor_inputs,
 )
@@ -139,14 +166,12 @@ RULE = Rule(
 
 _ONE: Final = 1e-6
 """How far the elements of a gradient may be from 1."""
-_OPTIONS: Final = frozenset({"retain_graph", "create_graph", "inputs"})
-"""What `Tensor.backward` takes besides a gradient."""
 
 _WITH_BACKWARD: Final = ("Function", "LightningModule")
 """Ends of the names of base classes whose `backward` is called."""
 
-_WITH_GRADIENT: Final = 2
-"""Parameters of `backward(self, gradient)`."""
+_SAME: Final = frozenset({"view_as", "clone", "contiguous"})
+"""Methods of a tensor that return the same values."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -235,27 +260,40 @@ def _of_modules(record: Record) -> Iterator[Finding]:
                 continue
             if any(ast.unparse(base).endswith(_WITH_BACKWARD) for base in cls.bases):
                 continue
-            method = next(
-                (one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "backward"), None
-            )
-            has_forward = any(isinstance(one, ast.FunctionDef) and one.name == "forward" for one in cls.body)
+            method, forward = _method(cls, "backward"), _method(cls, "forward")
             site = modules[cls.name].site
-            if method is None or site is None or not has_forward or len(method.args.args) < _WITH_GRADIENT:
+            if method is None or site is None or forward is None or not _may_take_gradients(method, forward):
                 continue
             if not _goes_back(method) and not any(name.endswith(f"{cls.name}.backward") for name in ran):
-                yield _of_module(record, source, cls, method, site)
+                finding = _of_module(record, source, cls, method, site)
+                is_derivative = _hands_on(forward) != _hands_on(method)  # an inverse does neither or both
+                doubt = {} if is_derivative else {"level": "note", "confidence": "likely"}
+                yield msgspec.structs.replace(finding, **doubt)
 
 
-def _is_called(module: ast.Module) -> bool:
-    """The program itself calls a `backward` with arguments: it may run its layers back by hand."""
-    return any(
-        isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr == "backward"
-        and (part.args or any(one.arg not in _OPTIONS for one in part.keywords))
-        and not ast.unparse(part.func.value).startswith(("torch", "super"))
-        for part in ast.walk(module)
-    )
+def _method(cls: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
+
+
+def _may_take_gradients(method: ast.FunctionDef, forward: ast.FunctionDef) -> bool:
+    """It takes a value for each that `forward` returns: a flow's inverse takes none for the log-determinant."""
+    taken = len(method.args.args) - 1
+    return taken > 0 and any(returned_is_opaque(one) or len(returned(one)) == taken for one in returns(forward))
+
+
+def _hands_on(method: ast.FunctionDef) -> bool:
+    """It returns what it is given as it is, a view or a copy of it, or 1 times it: the inverse does so too."""
+    given = {parameter.arg for parameter in method.args.args[1:]}
+    values = [value for one in returns(method) for value in returned(one)]
+    return bool(values) and all(_as_given(value) in given for value in values)
+
+
+def _as_given(value: ast.expr) -> str | None:
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.right, ast.Constant):
+        value = value.left if value.right.value == 1 else value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME:
+        value = value.func.value
+    return value.id if isinstance(value, ast.Name) else None
 
 
 def _goes_back(method: ast.FunctionDef) -> bool:
@@ -289,12 +327,11 @@ def _of_module(record: Record, source: int, cls: ast.ClassDef, method: ast.Funct
         (
             f"`{cls.name}` is a module: torch never calls its `backward`.",
             "The gradient is that of the operations in `forward`.",
-            "Make it a `torch.autograd.Function`, and call its `apply` in `forward`.",
+            "If it is the derivative, make it a `torch.autograd.Function`, and call its `apply` in `forward`.",
         ),
         binding=cls.name,
         moments=[call.moment_before],
         region=None if defined is None else _head(record, source, method),
         evidence={"class": cls.name},
         calls=[call.call],
-        level="note" if any(_is_called(tree.module) for tree in trees(record).values()) else None,
     )

@@ -95,7 +95,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.arrivals import always_zero, came_to, is_nonzero
-from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.graph.reach import leaves_behind, leaves_past
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.expression_places import expression_of
 from backprobe.rules.analysis.source.naming import together
@@ -107,6 +107,7 @@ from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Operation, Record
@@ -216,7 +217,14 @@ def _lost(record: Record, node: Node) -> list[int]:
     rows = came_to(record, node.node)
     if not any(is_nonzero(row.grad_output) for row in rows):
         return []
-    return sorted(leaves_behind(record, node.node) & trained(record) & always_zero(record))
+    return sorted((leaves_behind(record, node.node) & trained(record) & always_zero(record)) - _spared(record))
+
+
+@table
+def _spared(record: Record) -> frozenset[int]:
+    """The leaves that some backward call reaches on a way without a flat node: if they get zeros, others send them."""
+    flat = frozenset(node.node for node in nodes_like(record, _FLAT.fullmatch))
+    return frozenset(leaf for call in lookup(record).calls for leaf in leaves_past(record, call, flat))
 
 
 def _turned_round(record: Record, tensor: int) -> int | None:

@@ -85,6 +85,21 @@ Near miss: it is summed without tracking
             running += loss
     print(running)
 
+Near miss: a choice among values keeps one of them
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best, chosen = torch.tensor(1e9), None
+    for batch in torch.ones(4, 3, 5, 3):
+        for x in batch:
+            loss = model(x).pow(2).mean()
+            best = min(best, loss)
+            chosen = loss if loss.item() >= 0 else chosen
+        optimizer.zero_grad()
+        chosen.backward()
+        optimizer.step()
+
 Blind spots:
     A value that grows in a loop that only evaluates is judged from its tenth turn on, and only where it is a sum of
     scalars: one that is short-lived costs little.
@@ -174,9 +189,17 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
         return ast.unparse(node.target), node.value
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         name = ast.unparse(node.targets[0])
+        if isinstance(node.value, ast.IfExp) and not _takes_in(node.value, name):
+            return None
         reads = name in site.reads or reads_with_default(node.value, name) or _before(record, site, name, node.value)
         return (name, node.value) if reads else None
     return None
+
+
+def _takes_in(choice: ast.IfExp, name: str) -> bool:
+    """Whether a part of a choice computes with the old value; `loss if loss < best else best` keeps it as it is."""
+    parts = (part for part in (choice.body, choice.orelse) if ast.unparse(part) != name)
+    return any(ast.unparse(inner) == name for part in parts for inner in ast.walk(part))
 
 
 _DEPTH: Final = 3
@@ -289,7 +312,10 @@ def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int, re
     if tensor == before:
         return any(row.site == site.site for row in index.inplace_of[tensor])
     rows = [row for row in index.bindings_of[tensor] if row.name == name and row.site == site.site]
-    made_of_older = any(parent in results and parent < tensor for row in rows for parent in row.parents)
+    had_name = any(row.function == site.function and row.site != site.site for row in index.bindings_of[tensor])
+    made_of_older = not had_name and any(
+        parent in results and parent < tensor for row in rows for parent in row.parents
+    )
     if made_of_older or (bool(rows) and before in undetached_from(record, tensor)):
         return True
     value = value_of(statement(record, site))

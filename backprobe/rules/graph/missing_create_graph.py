@@ -528,7 +528,8 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
     if use.leaves:
         effect = f"No gradient flows through it to {together(record, use.leaves)}, and none comes another way."
     fixes: tuple[Fix, ...] = ()
-    if node is not None:
+    flag = None if node is None else keyword(node, "create_graph")
+    if node is not None and (flag is None or isinstance(flag.value, ast.Constant)):  # a name may be a caller's to set
         edit = with_keyword(record, site, node, "create_graph", "True")
         fixes = (Fix(title="Record the history of the gradient", safety="safe", edits=(edit,)),)
     related = (Related(message=f"`{name}` {what}", location=location(record, use.site)),)
@@ -541,7 +542,7 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         advice = (
             f"Other calls of `{site.function.rpartition('.')[2]}` ask for `create_graph=True`: let this one ask too"
         )
-        fixes = _fixes_of_caller(record, site, node, caller, asked) or fixes
+        fixes = _fixes_of_caller(record, site, flag, caller, asked)
     return Finding(
         rule=rule_name(RULE),
         level=use.level,
@@ -567,10 +568,9 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
 
 
 def _fixes_of_caller(
-    record: Record, site: Site, node: ast.Call | None, caller: Site, asked: ast.Call | None
+    record: Record, site: Site, flag: ast.keyword | None, caller: Site, asked: ast.Call | None
 ) -> tuple[Fix, ...]:
     """`True` in place of the argument that a caller hands on as `create_graph`."""
-    flag = None if node is None else keyword(node, "create_graph")
     given = None if flag is None or asked is None else argument_behind(record, site, flag.value, asked)
     if not isinstance(given, ast.Constant) or given.value is not False:
         return ()

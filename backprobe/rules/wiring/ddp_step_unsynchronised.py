@@ -92,6 +92,7 @@ Near miss: the context is chosen for each part
 
 Blind spots:
     A backward call in a function that is called inside the `with`, or a context that is entered by hand, is not judged.
+    Nor is a program that reduces more than single numbers over its processes: it may average its model itself.
 
 Source:
     torch.nn.parallel.DistributedDataParallel.no_sync in PyTorch's documentation; observed with torch 2.13.
@@ -100,12 +101,13 @@ Source:
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.modules.ddp_wrappers import Wrapper, wrappers
-from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.scopes import Function
 from backprobe.rules.analysis.source.syntax import method_called, region_in, site_of, statement_at, tree_of, trees
 from backprobe.rules.framework.finding_builder import told
@@ -128,15 +130,17 @@ RULE = Rule(
 LEAST_STEPS: Final = 2
 """Steps without an averaged gradient: once is no pattern."""
 
-_BY_HAND: Final = frozenset({"all_reduce", "all_gather", "reduce", "reduce_scatter", "all_reduce_coalesced"})
-"""Functions of torch.distributed with which a program averages gradients itself."""
+_NAMES: Final = """
+all_reduce all_reduce_coalesced all_gather all_gather_into_tensor reduce reduce_scatter reduce_scatter_tensor
+average_parameters PostLocalSGDOptimizer
+"""
+_BY_HAND: Final = frozenset(_NAMES.split())
+"""What torch.distributed has for a program that averages gradients or parameters itself."""
 
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per `with` under which a wrapper's steps got all their gradients."""
-    for wrapper in wrappers(record):
-        if _may_average_by_hand(record, wrapper):
-            continue
+    for wrapper in () if _may_average_by_hand(record) else wrappers(record):
         steps = _steps(record, wrapper)
         contexts = {_context(record, call) for calls in steps for call in calls}
         (context, *others) = contexts or {None}
@@ -144,11 +148,18 @@ def check(record: Record) -> Iterator[Finding]:
             yield _finding(record, wrapper, context, steps)
 
 
-def _may_average_by_hand(record: Record, wrapper: Wrapper) -> bool:
-    """The program calls a function that can average gradients, and uses what it reads of the wrapper's gradients."""
+def _may_average_by_hand(record: Record) -> bool:
+    """The program calls a function that can average gradients or parameters, for something other than a number."""
     parts = (part for tree in trees(record).values() for part in tree.nodes)
-    reads = (read for read in record.grad_reads if read.tensor in wrapper.parameters)
-    return any(read.use != "tested" for read in reads) and any(method_called(part) in _BY_HAND for part in parts)
+    return any(method_called(part) in _BY_HAND and not _takes_number(record, part) for part in parts)
+
+
+def _takes_number(record: Record, part: ast.AST) -> bool:
+    """The first argument of a call is a name that only ever held tensors of one element."""
+    first = part.args[0] if isinstance(part, ast.Call) and part.args else None
+    held = bindings_named(record)[first.id] if isinstance(first, ast.Name) else ()
+    shapes = [lookup(record).tensors[row.tensor].shape for row in held]
+    return bool(shapes) and all(shape is not None and math.prod(shape) == 1 for shape in shapes)
 
 
 def _steps(record: Record, wrapper: Wrapper) -> list[list[BackwardCall]]:

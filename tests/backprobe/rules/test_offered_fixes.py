@@ -241,3 +241,60 @@ def test_no_edit_is_offered_where_none_of_the_line_mends_the_program(program, co
     (finding,) = judge(captured(PROGRAMS[program])).findings
     assert finding.rule.code == code
     assert [fix for fix in finding.fixes if fix.edits] == []
+
+
+KEPT_BY_A_FLAG = """\
+import torch
+from torch import nn
+
+def slope(y, x, keep):
+    return torch.autograd.grad(y.sum(), x, retain_graph=True, create_graph=keep)[0]
+
+def slopes(y, x, times, keep=True):
+    for _ in range(times):
+        y = slope(y, x, keep)
+    return y
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.inner(x)
+
+    def slope(self, y, x, keep=True):
+        return torch.autograd.grad(y.sum(), x, retain_graph=True, create_graph=keep)[0]
+
+    def twice(self, y, x, keep):
+        return self.slope(self.slope(y, x), x, keep)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(3):
+    x = torch.rand(8, 1, requires_grad=True)
+    u = net(x)
+    inside = {inside}
+    edge = {edge}
+    loss = (inside + u).pow(2).mean() + edge.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "edge", "lines"),
+    [
+        ("slope(u, x, True)", "slope(u, x, False)", [32]),
+        ("slopes(u, x, 2)", "slopes(u, x, 1, keep=False)", []),
+        ("net.slope(u, x)", "net.slope(u, x, False)", []),
+        ("net.slope(u, x)", "net.slope(u, x, keep=False)", [32]),
+        ("net.twice(u, x, True)", "net.twice(u, x, False)", []),
+        ("u", "slopes(u, x, 1, keep=False)", []),
+    ],
+)
+def test_a_flag_that_callers_hand_on_is_not_overwritten_in_the_helper(inside, edge, lines, captured) -> None:
+    findings = judge(captured(KEPT_BY_A_FLAG.format(inside=inside, edge=edge))).findings
+    (finding,) = [finding for finding in findings if finding.rule.code == "BP325"]
+    assert [edit.region.start_line for fix in finding.fixes for edit in fix.edits] == lines

@@ -109,6 +109,18 @@ def leaves_behind(record: Record, node: int) -> frozenset[int]:
     return frozenset(variable for variable in variables if variable is not None)
 
 
+def leaves_past(record: Record, call: int, avoided: frozenset[int]) -> frozenset[int]:
+    """The leaves that a call reaches from its roots on a way without these nodes."""
+    index, met = lookup(record), reaches(record)[call].met
+    below = {node: [edge.to_node for edge in index.edges_of[node]] for node in met}
+    within = met - avoided
+    found: frozenset[int] = frozenset()
+    for root in within - {node for nodes in below.values() for node in nodes}:
+        found |= _closure(root, lambda node: [inner for inner in below[node] if inner in within])
+    variables = (index.nodes[node].variable for node in found)
+    return frozenset(variable for variable in variables if variable is not None)
+
+
 @table
 def leading_to(record: Record) -> dict[tuple[int, int], list[int]]:
     """The nodes that hand a gradient to an output, by its node and number."""

@@ -478,7 +478,74 @@ def test_where_float64_could_not_be_had_float32_must_differ_by_more(numeric, is_
         Probe(0, (leaf,), (torch.ones(1, dtype=torch.float64),), 1.0), base=Answer(roots=(1.0,)), precision="float32", h=h,
         fine=moved(h), coarse=moved(3 * h), arrived=2.0, largest=2.0, is_unsure=is_unsure,
     )  # fmt: skip
-    told = judge_gradient(
-        Segment(sequence=0, event=0), measured, (True,), None, (), is_half=False, is_kept=False, others=False
-    )
+    told = judge_gradient(Segment(sequence=0, event=0), measured, (True,), None, (), is_kept=False, others=False)
     assert told.verdict == verdict, told
+
+
+HALF_PARAMETERS = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(torch.{dtype})
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(3):
+    x = torch.randn(16, 4, dtype=torch.{dtype})
+    optimizer.zero_grad()
+    (net(x){cut} - x.sum(1, keepdim=True)).pow(2).mean().backward()
+    optimizer.step()
+"""
+HALF_IN_BETWEEN = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+low, high, head = nn.Linear(32, 2, bias=False), nn.Linear(2, 32, bias=False), nn.Linear(32, 4)
+body = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)).to(torch.{dtype}).requires_grad_(False)
+optimizer = torch.optim.SGD([*low.parameters(), *high.parameters(), *head.parameters()], lr=0.01)
+for _ in range(3):
+    x, y = torch.randn(16, 32), torch.randint(0, 4, (16,))
+    optimizer.zero_grad()
+    inner = body((x + 0.01 * high(low(x))).to(torch.{dtype}))
+    nn.functional.cross_entropy(head(inner.float()), y).backward()
+    optimizer.step()
+"""
+AUTOCAST_IN_FORWARD = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 1)
+    def forward(self, x):
+        inner = self.first(x)
+        with torch.autocast("cpu", dtype=torch.{dtype}):
+            return self.last(inner.tanh()).float()
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(3):
+    x = torch.randn(16, 4)
+    optimizer.zero_grad()
+    (net(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("program", [HALF_PARAMETERS, HALF_IN_BETWEEN, AUTOCAST_IN_FORWARD])
+def test_a_right_gradient_in_half_precision_is_not_called_wrong(program: str, dtype: str) -> None:
+    """A change that float32 bears is rounded away in half precision: the loss does not move at all."""
+    rows = checked(program.format(dtype=dtype, cut=""))
+    assert {row.verdict for row in rows} <= {"agrees", "rough"}, rows
+    assert {row.precision for row in rows} == {"float64"}
+    assert [row for row in rows if row.verdict == "agrees" and row.numeric]
+
+
+def test_a_cut_in_half_precision_is_still_found() -> None:
+    rows = checked(HALF_PARAMETERS.format(dtype="bfloat16", cut=" + net(x).pow(2).detach()"))
+    assert any(row.cuts for row in rows), rows
+
+
+def test_where_half_precision_gives_another_loss_than_float64_nothing_is_claimed() -> None:
+    program = HALF_PARAMETERS.format(dtype="bfloat16", cut="")
+    rows = checked(program.replace(".mean()", ".mean().mul(1 + 64 * torch.finfo(net(x).dtype).eps)"))
+    assert {(row.verdict, row.numeric) for row in rows} == {("not-checked", None)}, rows
