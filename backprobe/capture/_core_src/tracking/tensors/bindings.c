@@ -147,10 +147,12 @@ static int fill_site(bp_names *names, bp_site *site, PyObject *facts)
         site->slots == NULL) {
         return -1;
     }
-    int is_inert = flag_of(facts, "is_inert"), top = flag_of(facts, "top"), once = flag_of(facts, "once");
-    PyObject *kind = PyObject_GetAttrString(facts, "kind");
-    if (is_inert < 0 || top < 0 || once < 0 || kind == NULL) {
-        Py_XDECREF(kind);
+    /* one after the other: a signal handler of the program may raise in each, and nothing is called after that */
+    int is_inert = flag_of(facts, "is_inert");
+    int top = is_inert < 0 ? -1 : flag_of(facts, "top");
+    int once = top < 0 ? -1 : flag_of(facts, "once");
+    PyObject *kind = once < 0 ? NULL : PyObject_GetAttrString(facts, "kind");
+    if (kind == NULL) {
         return -1;
     }
     site->is_inert = (char)is_inert;
