@@ -116,6 +116,8 @@ class Statements:
         if facts.kind == "return":
             self._record_return(facts, given)
             return
+        for target in facts.targets:
+            self._binder.unbind_other(facts, target, given)
         if type(given) in PLAIN:
             self._end_values(site)
             return
@@ -171,6 +173,7 @@ class Statements:
         self.bury()
         for name, argument in zip(facts.targets, arguments, strict=True):
             kind = type(argument)
+            self._binder.unbind_other(facts, name, argument)
             if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict) or is_dataclass(kind):
                 self._binder.bind(facts, name, argument, ())
         recorder.moments.close_statement()

@@ -197,3 +197,42 @@ def test_a_timer_ends_with_the_program_that_set_it_and_others_go_on(tmp_path: Pa
     )
     (ran,) = run([("plain", path, [])])
     assert (ran["out"], ran["code"]) == ("False True False\n", 0), ran["err"]
+
+
+def test_a_run_that_another_thread_closes_while_the_dead_are_buried_ends_nothing(tmp_path: Path, require) -> None:
+    require("core")
+    path = tmp_path / "program.py"
+    path.write_text(
+        textwrap.dedent(
+            """\
+            import gc
+            import torch
+            from backprobe.capture import _core
+            from backprobe.capture.rewriting.sites import Sites
+
+            tensors = next(found for found in gc.get_objects() if type(found) is _core.Tensors)
+            at_instruction = Sites.at_instruction
+            waiting = []
+
+            def close_first(self, *where):  # as a thread does to which the interpreter switches there
+                if waiting:
+                    waiting.clear()
+                    tensors.close()
+                return at_instruction(self, *where)
+
+            Sites.at_instruction = close_first
+            for _ in range(3):
+                x = torch.ones(2, requires_grad=True)
+                y = (x * 2).sum()
+            waiting.append(1)
+            x = y = None
+            def later():
+                z = torch.ones(1)
+                return z
+            later()
+            print("went on", waiting)
+            """
+        )
+    )
+    (captured,) = run([("captured", path, [])], "c")
+    assert (captured["code"], captured["out"]) == (0, "went on []\n")

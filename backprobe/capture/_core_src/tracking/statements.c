@@ -333,6 +333,15 @@ static int end_operations(bp_statements *statements, int64_t site)
     return done == NULL ? -1 : 0;
 }
 
+/* What is no tensor: the name of a target may have held one, in an earlier call of the function say. */
+static void unbind_other(bp_statements *statements, bp_site *site, Py_ssize_t target, PyObject *value)
+{
+    int slot = site->target_slots[target];
+    if (slot >= 0 && !bp_is_tensor(value)) {
+        statements->names->names[slot].held = -1;
+    }
+}
+
 /* The plain names of a statement hold these values now. An error of ours does not cost the others their names. */
 static int take(bp_statements *statements, bp_site *site, PyObject *const *values, Py_ssize_t count)
 {
@@ -346,11 +355,8 @@ static int take(bp_statements *statements, bp_site *site, PyObject *const *value
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        int slot = site->target_slots[i];
+        unbind_other(statements, site, i, values[i]);
         if (bp_is_plain(values[i])) {
-            if (slot >= 0) {
-                statements->names->names[slot].held = -1;
-            }
             continue;
         }
         PyObject *target = PyTuple_GET_ITEM(site->targets, i);
@@ -387,8 +393,7 @@ int bp_end_statement(bp_statements *statements, int64_t number, PyObject *const 
     if (PyList_GET_SIZE(timeline->grad_bases) && PyList_SetSlice(timeline->grad_bases, 0, PY_SSIZE_T_MAX, NULL) < 0) {
         return -1;
     }
-    bp_statement(statements->moments, number);
-    if (bp_bury_all(statements) < 0 || (count && take(statements, site, values, count) < 0) ||
+    if (bp_statement(statements->moments, number) < 0 || bp_bury_all(statements) < 0 || (count && take(statements, site, values, count) < 0) ||
         end_operations(statements, number) < 0 || look_again(statements, timeline, site, sequence) < 0) {
         return -1;
     }
@@ -414,8 +419,7 @@ static int returned(bp_statements *statements, bp_timeline *timeline, bp_site *s
         return end_operations(statements, site->number);
     }
     site->runs++;
-    bp_statement(statements->moments, site->number);
-    if (bp_bury_all(statements) < 0 ||
+    if (bp_statement(statements->moments, site->number) < 0 || bp_bury_all(statements) < 0 ||
         (!plain && bp_bind_value(statements, site, NULL, given, NULL, 0, 0) < 0) ||
         end_operations(statements, site->number) < 0 ||
         ((!site->is_inert || bp_is_kept(site->runs, statements->function_times)) &&
@@ -437,10 +441,16 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
     if (site->kind == BP_RETURN_SITE) {
         return returned(statements, timeline, site, given, sequence);
     }
+    Py_ssize_t targets = PyTuple_GET_SIZE(site->targets);
+    for (Py_ssize_t i = 0; i < targets; i++) {
+        unbind_other(statements, site, i, given);
+    }
     if (bp_is_plain(given)) {
         return end_operations(statements, number);
     }
-    bp_statement(statements->moments, number);
+    if (bp_statement(statements->moments, number) < 0) {
+        return -1;
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (bp_is_tensor(containers[i])) {
             return end_operations(statements, number);
@@ -451,7 +461,6 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
     if (parent_count < 0) {
         return -1;
     }
-    Py_ssize_t targets = PyTuple_GET_SIZE(site->targets);
     for (Py_ssize_t i = 0; i < (targets ? targets : 1); i++) {
         PyObject *target = targets ? PyTuple_GET_ITEM(site->targets, i) : NULL;
         if (bp_bind_value(statements, site, target, given, parents, parent_count, 0) < 0) {
@@ -473,8 +482,7 @@ int bp_passing(bp_statements *statements, int64_t number)
         return 0;
     }
     site->runs++;
-    bp_statement(statements->moments, number);
-    if (look_again(statements, timeline, site, sequence) < 0) {
+    if (bp_statement(statements->moments, number) < 0 || look_again(statements, timeline, site, sequence) < 0) {
         return -1;
     }
     bp_close_statement(statements->moments);
@@ -493,9 +501,12 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
 {
     bp_site *site = bp_site_at(statements->names, number);
     bp_timeline *timeline = site == NULL ? NULL : bp_here(statements->threads);
+    if (timeline == NULL) {
+        return -1;
+    }
     PyFrameObject *frame = PyEval_GetFrame(), *back = frame == NULL ? NULL : PyFrame_GetBack(frame);
-    int inside = timeline != NULL && PyList_GET_SIZE(timeline->calls) && !is_users(statements, back);
-    int64_t caller = timeline == NULL ? -2 : bp_calling_site(statements, back);
+    int inside = PyList_GET_SIZE(timeline->calls) && !is_users(statements, back);
+    int64_t caller = bp_calling_site(statements, back);
     int64_t sequence = caller == -2 ? -1 : bp_close(timeline, caller);
     if (sequence < 0) {
         return -1;
@@ -508,7 +519,9 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
         }
     }
     site->runs++;
-    bp_statement(statements->moments, number);
+    if (bp_statement(statements->moments, number) < 0) {
+        return -1;
+    }
     if (inside) {
         PyObject *done = PyObject_CallMethod(statements->calls, "arrive", NULL);
         Py_XDECREF(done);
@@ -528,6 +541,7 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyTypeObject *kind = Py_TYPE(arguments[i]);
+        unbind_other(statements, site, i, arguments[i]);
         if ((kind == &PyTuple_Type || kind == &PyList_Type || kind == &PyDict_Type || bp_is_tensor(arguments[i]) ||
              (!bp_is_plain(arguments[i]) && bp_is_dataclass(kind))) &&
             bp_bind_value(statements, site, PyTuple_GET_ITEM(site->targets, i), arguments[i], NULL, 0, 0) < 0) {

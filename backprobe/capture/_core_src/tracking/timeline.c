@@ -476,25 +476,28 @@ static int64_t write_moment(bp_moments *moments, const char *kind, int64_t site,
     return moments->last = moment->number;
 }
 
-void bp_moment_again(bp_moments *moments)
+int bp_moment_again(bp_moments *moments)
 {
     bp_moment *moment = &moments->row;
     bp_timeline *timeline = moment->autocast == NULL ? NULL : bp_here(moments->threads);
-    PyObject *cast = timeline == NULL || timeline->thread != moment->thread ? NULL : autocast();
-    if (cast != NULL) {
-        int grad_mode = bp_autograd_records();
-        int inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
-        int same = PyObject_RichCompareBool(cast, moment->autocast, Py_EQ) && grad_mode == moment->grad_mode &&
-                   inference_mode == moment->inference_mode;
-        if (!same) {
-            moment->grad_mode = grad_mode;
-            moment->inference_mode = inference_mode;
-            Py_SETREF(moment->autocast, Py_NewRef(cast));
-            put_moment(moments);
-        }
-        Py_DECREF(cast);
+    if (timeline == NULL || timeline->thread != moment->thread) {
+        return moment->autocast != NULL && timeline == NULL ? -1 : 0;
     }
-    PyErr_Clear();
+    PyObject *cast = autocast();
+    if (cast == NULL) {
+        return -1;
+    }
+    int grad_mode = bp_autograd_records();
+    int inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
+    int same = PyObject_RichCompareBool(cast, moment->autocast, Py_EQ), done = same;
+    if (same == 0 || (same > 0 && (grad_mode != moment->grad_mode || inference_mode != moment->inference_mode))) {
+        moment->grad_mode = grad_mode;
+        moment->inference_mode = inference_mode;
+        Py_SETREF(moment->autocast, Py_NewRef(cast));
+        done = put_moment(moments);
+    }
+    Py_DECREF(cast);
+    return done < 0 ? -1 : 0;
 }
 
 int64_t bp_moment_now(PyObject *self)
@@ -542,7 +545,9 @@ static PyObject *moments_statement(PyObject *self, PyObject *site)
     }
     bp_moments *moments = (bp_moments *)self;
     if (at >= 0) {
-        bp_statement(moments, at);
+        if (bp_statement(moments, at) < 0) {
+            return NULL;
+        }
     } else { /* without a site each is a statement of its own */
         moments->pending = 1;
         moments->open = 0;

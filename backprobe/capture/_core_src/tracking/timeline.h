@@ -77,16 +77,16 @@ static inline int64_t bp_module_call(const bp_timeline *timeline)
     return timeline->opened_count ? timeline->opened[timeline->opened_count - 1].number : -1;
 }
 /* The moment was written inside its statement, where the modes may have been others: now they are its own. */
-void bp_moment_again(bp_moments *moments);
+int bp_moment_again(bp_moments *moments);
 /* A statement is at its tap: its moment is written once something is known of it. */
-static inline void bp_statement(bp_moments *moments, int64_t site)
+static inline int bp_statement(bp_moments *moments, int64_t site)
 {
     if (!moments->pending && moments->open && moments->open_site == site) {
-        bp_moment_again(moments);
-        return;
+        return bp_moment_again(moments);
     }
     moments->pending = moments->open = 1;
     moments->open_site = site;
+    return 0;
 }
 static inline void bp_close_statement(bp_moments *moments)
 {

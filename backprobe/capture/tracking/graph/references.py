@@ -56,17 +56,17 @@ def join_path(referrer: Any, step: str, path: str) -> str:
 
 def parts(holder: Any) -> Iterator[tuple[str, Any]]:
     """Yield what an object refers to, with the text that reaches it; only kinds that run no code of the program."""
-    kind = type(holder)
-    if isinstance(holder, dict):
+    kind = type(holder)  # not isinstance: a proxy's `__class__` may run code of the program
+    if issubclass(kind, dict):
         yield from ((f"[{_key(key)}]", value) for key, value in list(dict.items(holder)))
         yield from ((" (a key)", key) for key in list(dict.keys(holder)))
-    elif isinstance(holder, list):
+    elif issubclass(kind, list):
         yield from ((f"[{index}]", value) for index, value in enumerate(list.__iter__(holder)))
-    elif isinstance(holder, tuple):
+    elif issubclass(kind, tuple):
         yield from _in_tuple(holder)
-    elif isinstance(holder, deque):
+    elif issubclass(kind, deque):
         yield from ((f"[{index}]", value) for index, value in enumerate(list(deque.__iter__(holder))))
-    elif isinstance(holder, set):
+    elif issubclass(kind, set):
         yield from (("{...}", value) for value in list(set.__iter__(holder)))
     elif kind is CellType:
         yield "", holder.cell_contents
@@ -81,7 +81,7 @@ def parts(holder: Any) -> Iterator[tuple[str, Any]]:
     elif kind is TracebackType:
         yield from (("", holder.tb_frame), ("", holder.tb_next))
         return
-    elif isinstance(holder, BaseException):
+    elif issubclass(kind, BaseException):
         yield from ((f".{label}", _OF_EXCEPTION[label].__get__(holder)) for label in _OF_EXCEPTION)
     yield from _attributes(holder)
 

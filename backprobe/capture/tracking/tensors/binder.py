@@ -34,10 +34,14 @@ class Binder:
         """Bind the plain names of a statement to the values that they hold now."""
         parents = self._recorder.statements.parents_in(facts)
         for target, value in zip(facts.targets, values, strict=True):
-            if type(value) in PLAIN:
-                self._recorder.names.unbind(facts, target)
-            else:
+            self.unbind_other(facts, target, value)
+            if type(value) not in PLAIN:
                 self._bind_one(facts, target, value, parents)
+
+    def unbind_other(self, facts: SiteFacts, target: Target, value: Any) -> None:
+        """Note what is no tensor: the name may have held one, in an earlier call of the function say."""
+        if isinstance(target, str) and not issubclass(type(value), torch.Tensor):
+            self._recorder.names.unbind(facts, target)
 
     def _bind_one(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int]) -> None:
         """Bind one of several values: an internal error does not cost the others their names."""
@@ -62,10 +66,7 @@ class Binder:
             known = self._recorder.see(value, facts.site, facts.how)
             if known is not None and isinstance(target, str):
                 self._recorder.names.bind(facts, target, known, parents)
-            return
-        if isinstance(target, str):
-            self._recorder.names.unbind(facts, target)  # what it held in an earlier call of the function, say
-        if issubclass(kind, torch.nn.Module):
+        elif issubclass(kind, torch.nn.Module):
             self._recorder.modules.bind(value, target if isinstance(target, str) else None, facts.site)
         elif issubclass(kind, torch.optim.Optimizer):
             self._recorder.optimizers.bind(value, target if isinstance(target, str) else None, facts.site)

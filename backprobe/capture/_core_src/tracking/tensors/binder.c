@@ -208,9 +208,6 @@ int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, Py
     if (bp_is_tensor(value)) {
         return bind_tensor(statements, site, target, value, parents, count);
     }
-    if (target != NULL && PyUnicode_Check(target) && unbind(statements, site, target) < 0) {
-        return -1; /* it may hold a tensor of an earlier call of the function */
-    }
     int is_dict = kind == &PyDict_Type || kind == &PyODict_Type; /* a state_dict is of the second */
     if (is_dict || kind == &PyList_Type || PyTuple_Check(value)) {
         Py_ssize_t length = is_dict ? PyDict_GET_SIZE(value) : Py_SIZE(value);

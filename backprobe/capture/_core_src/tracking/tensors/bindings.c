@@ -51,9 +51,10 @@ static int slot_of_key(bp_names *names, PyObject *key)
         names->names = grown;
         names->room = room;
     }
-    bp_name one = {Py_NewRef(name), cut_name(name), cut_name(function), -1};
-    PyObject *slot = PyLong_FromLong(names->count);
-    if (one.text == NULL || one.function == NULL || slot == NULL || PyDict_SetItem(names->index, key, slot) < 0) {
+    bp_name one = {Py_NewRef(name), cut_name(name), NULL, -1};
+    one.function = one.text == NULL ? NULL : cut_name(function);
+    PyObject *slot = one.function == NULL ? NULL : PyLong_FromLong(names->count);
+    if (slot == NULL || PyDict_SetItem(names->index, key, slot) < 0) {
         Py_XDECREF(one.name);
         Py_XDECREF(one.text);
         Py_XDECREF(one.function);

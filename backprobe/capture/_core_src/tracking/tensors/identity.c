@@ -169,6 +169,10 @@ bp_ref *bp_ref_of(bp_identities *ids, PyObject *tensor)
     if (ref != NULL) {
         return ref;
     }
+    if (ids->closed) {
+        PyErr_SetString(PyExc_RuntimeError, "the tensors of this run were let go");
+        return NULL;
+    }
     PyObject *args = PyTuple_Pack(2, tensor, ids->buried);
     ref = args == NULL ? NULL : (bp_ref *)bp_ref_type.tp_new(&bp_ref_type, args, NULL);
     Py_XDECREF(args);
@@ -231,7 +235,7 @@ void bp_close_identities(bp_identities *ids)
     bp_map_free(&refs);
     bp_map_free(&storages);
     while (ids->dead_count) {
-        Py_DECREF(ids->dead[--ids->dead_count]);
+        Py_XDECREF(ids->dead[--ids->dead_count]);
     }
     PyMem_RawFree(ids->dead);
     ids->dead = NULL;
@@ -247,12 +251,7 @@ static void identities_dealloc(PyObject *self)
 
 static PyObject *identities_ensure_ref(PyObject *self, PyObject *tensor)
 {
-    bp_identities *ids = (bp_identities *)self;
-    if (ids->closed) {
-        PyErr_SetString(PyExc_RuntimeError, "the tensors of this run were let go");
-        return NULL;
-    }
-    return Py_XNewRef((PyObject *)bp_ref_of(ids, tensor));
+    return Py_XNewRef((PyObject *)bp_ref_of((bp_identities *)self, tensor));
 }
 
 static PyObject *identities_find(PyObject *self, PyObject *tensor)

@@ -451,7 +451,7 @@ static int write_snapshot(bp_states *states, bp_known *known, seen *now)
     if (states->measures && now->value_changed) {
         has_value = measure(states, now->tensor, &value);
     }
-    if (states->measures && now->grad_changed && now->gradient != NULL) {
+    if (has_value >= 0 && states->measures && now->grad_changed && now->gradient != NULL) {
         has_grad = measure(states, now->gradient, &grad);
     }
     if (has_value < 0 || has_grad < 0) {

@@ -505,33 +505,47 @@ int bp_note(bp_tensors *tensors, bp_known *known, const char *why)
     return done == NULL ? -1 : 0;
 }
 
+/* Drop the first entries of the dead: they are buried. */
+static void drop_dead(bp_identities *ids, size_t count)
+{
+    ids->dead_count -= count;
+    memmove(ids->dead, ids->dead + count, ids->dead_count * sizeof *ids->dead);
+}
+
 int bp_bury(bp_tensors *tensors)
 {
     bp_identities *ids = tensors->ids;
-    for (size_t at = 0; at < ids->dead_count; at++) { /* more may die meanwhile: the count is read anew */
-        bp_ref *ref = ids->dead[at];
+    int done = 0;
+    /* more may die meanwhile, and another thread may close the run, which takes the dead away: both are read anew */
+    for (size_t at = 0; done == 0 && at < ids->dead_count; at++) {
+        bp_ref *ref = (bp_ref *)Py_NewRef(ids->dead[at]);
         PyObject *key = PyLong_FromLongLong(ref->number);
-        PyObject *known = key == NULL ? NULL : PyDict_GetItemWithError(tensors->live, key);
-        Py_XINCREF(known);
-        bp_forget(ids, ref);
-        int done = 0;
-        if (known != NULL) {
-            int64_t moment = bp_moment_now((PyObject *)tensors->moments);
-            ((bp_known *)known)->died = moment;
-            done = PyDict_DelItem(tensors->live, key) < 0 || moment < 0 ? -1 : bp_write_tensor(tensors, (bp_known *)known);
+        PyObject *known = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(tensors->live, key));
+        int64_t moment = known == NULL ? 0 : bp_moment_now((PyObject *)tensors->moments);
+        if (moment < 0 || PyErr_Occurred()) {
+            done = -1;
+            if (!ids->closed) {
+                drop_dead(ids, at); /* this one waits for the next time */
+            }
+        } else if (!ids->closed) {
+            Py_CLEAR(ids->dead[at]);
+            bp_forget(ids, ref);
+            if (known != NULL) {
+                ((bp_known *)known)->died = moment;
+                done = PyDict_DelItem(tensors->live, key) < 0 ? -1 : bp_write_tensor(tensors, (bp_known *)known);
+            }
+            if (done < 0 && !ids->closed) {
+                drop_dead(ids, at + 1);
+            }
         }
         Py_XDECREF(known);
         Py_XDECREF(key);
-        ids->dead[at] = NULL;
         Py_DECREF(ref);
-        if (done < 0 || PyErr_Occurred()) {
-            memmove(ids->dead, ids->dead + at + 1, (ids->dead_count - at - 1) * sizeof *ids->dead);
-            ids->dead_count -= at + 1;
-            return -1;
-        }
     }
-    ids->dead_count = 0;
-    return 0;
+    if (done == 0) {
+        ids->dead_count = 0;
+    }
+    return done;
 }
 
 /* ---- for the parts of the graph */
