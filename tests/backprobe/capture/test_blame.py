@@ -220,6 +220,20 @@ def test_a_name_that_holds_something_else_is_no_tensor_of_an_earlier_call(made: 
     assert not {row.tensor for row in rows} & {parent for row in rows for parent in row.parents}
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def f(h):\n    r = torch.ones(1) if h is None else h * 2\nf(t)\nf(None)\n",
+        "class A: pass\na = A()\nfor v in (t, None):\n    a.h = v\n    r = torch.ones(1) if a.h is None else a.h * 2\n",
+        "for v in (t, A()):\n    h = v\n    r = torch.ones(1) if v is not t else h * 2\n",
+    ],
+)
+def test_a_parameter_or_attribute_that_is_no_tensor_any_more_is_no_parent(program: str) -> None:
+    record = run(f"import torch\nclass A: pass\nt = torch.ones(1)\n{program}")
+    first, second = (row for row in record.bindings if row.name == "r")
+    assert (len(first.parents), second.parents) == (1, ())
+
+
 def test_a_store_into_an_attribute_has_no_parent_in_the_object() -> None:
     record = run(
         "import torch\nx = torch.ones(2, requires_grad=True)\nx.grad = torch.ones(2)\nx.data = torch.zeros(2)\n"
