@@ -95,7 +95,7 @@ def _running(store: StoreSettings) -> None:
         print(f"Running workers cannot be looked at: {why}.")
         return
     if not nodes:
-        print("No worker runs.")
+        print("No worker is running.")
     for node in nodes:
         print(f"The worker {node.id} (queue {', '.join(node.queues)}) {_describe_isolation(node)}.")
 

@@ -153,7 +153,7 @@ def test_a_trial_that_the_service_refuses_is_told_with_its_reason(served, job, r
     first = judge_with_fixes(record, fix(99, "# A\n"))  # a line that the program does not have
     code, texts = audit(served, record, first, lambda _: judge_with_fixes(record), "--try-fixes")
     assert (code, texts) == (0, [])
-    assert "fix (safe): Do; not tried (The program that was sent ends before a line" in " ".join(
+    assert "fix (safe): Do; not tried (The program that was sent is too short" in " ".join(
         capsys.readouterr().out.split()
     )
     assert site.client.get("/v1/runs?origin=trial").json["items"] == []

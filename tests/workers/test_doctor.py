@@ -110,9 +110,9 @@ def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
     first = examine()
     assert "No worker is woken: the broker redis://:**@127.0.0.1:1/0 does not answer" in first
     assert "hush" not in first
-    assert "No worker runs: there is no database at" in first
+    assert "No worker is running: there is no database at" in first
     migrator.upgrade(store.database_url)
-    assert "No worker runs." in examine()
+    assert "No worker is running." in examine()
     database = Database(store.database_url)
     told: list[tuple[tuple[IsolationLevel, ...], dict[str, object]]] = [
         (("none",), {"missed": ["isolation process cannot be given here: Landlock is version 0"]}),

@@ -283,7 +283,7 @@ def test_sources_lie_around_the_script_and_are_not_copied_for_trials(folder, cap
     for path in ("jobs/main.py", "other.py"):
         (folder / path).write_text("x = 1\n")
     assert main(["run", "--sources", "jobs", "other.py"]) == 2
-    assert "other.py is not inside this folder" in capsys.readouterr().err
+    assert "other.py is not inside the folder of --sources, jobs" in capsys.readouterr().err
     assert main(["run", "--sources", ".", "--try-fixes", "other.py"]) == 2
     assert "--sources cannot be used when fixes are tried" in capsys.readouterr().err
     assert main(["run", "--sources", ".", "-m", "other"]) == 2
