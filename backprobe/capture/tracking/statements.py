@@ -12,7 +12,7 @@ from backprobe.capture.rewriting.sites import SiteFacts
 from backprobe.capture.torch_access.torch_internals import EXACT
 from backprobe.capture.tracking.cause import LATE, Cause
 from backprobe.capture.tracking.plain_types import PLAIN
-from backprobe.capture.tracking.tensors.binder import Binder, is_dataclass
+from backprobe.capture.tracking.tensors.binder import Binder
 from backprobe.capture.tracking.tensors.tensor_registry import TrackedTensor
 
 if TYPE_CHECKING:
@@ -171,11 +171,7 @@ class Statements:
             self._look_before(facts, LATE if caller is None else Cause(site=caller))
         timeline.note_comparison()
         self.bury()
-        for name, argument in zip(facts.targets, arguments, strict=True):
-            kind = type(argument)
-            self._binder.unbind_other(facts, name, argument)
-            if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict) or is_dataclass(kind):
-                self._binder.bind(facts, name, argument, ())
+        self._binder.take_arguments(facts, arguments)
         recorder.moments.close_statement()
 
     def take(self, site: int, values: Sequence[Any]) -> None:

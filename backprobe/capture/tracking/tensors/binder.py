@@ -38,6 +38,14 @@ class Binder:
             if type(value) not in PLAIN:
                 self._bind_one(facts, target, value, parents)
 
+    def take_arguments(self, facts: SiteFacts, arguments: Sequence[Any]) -> None:
+        """Bind the parameters of a function to what it was called with."""
+        for name, argument in zip(facts.targets, arguments, strict=True):
+            kind = type(argument)
+            self.unbind_other(facts, name, argument)
+            if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict) or is_dataclass(kind):
+                self.bind(facts, name, argument, ())
+
     def unbind_other(self, facts: SiteFacts, target: Target, value: Any) -> None:
         """Note what is no tensor: the name may have held one, in an earlier call of the function say."""
         if isinstance(target, str) and not issubclass(type(value), torch.Tensor):
