@@ -75,17 +75,17 @@ class Rules:
     not_run: Literal["fail", "warn"] = "fail"
     min_backward_calls: int = 0
 
-    def word(self, one: Found) -> Literal["warn", "fail"] | None:
+    def word(self, finding: Found) -> Literal["warn", "fail"] | None:
         """What a finding does; None: nothing."""
-        if _CONFIDENCES.index(one.confidence) < _CONFIDENCES.index(self.min_confidence):
+        if _CONFIDENCES.index(finding.confidence) < _CONFIDENCES.index(self.min_confidence):
             return None
-        if any(_names(pattern, one) for pattern in self.fail):
+        if any(_names(pattern, finding) for pattern in self.fail):
             return "fail"
-        return "warn" if any(_names(pattern, one) for pattern in self.warn) else None
+        return "warn" if any(_names(pattern, finding) for pattern in self.warn) else None
 
-    def effect(self, one: Found, known: Collection[str]) -> Literal["warn", "fail"] | None:
+    def effect(self, finding: Found, known: Collection[str]) -> Literal["warn", "fail"] | None:
         """The same where a baseline has these fingerprints: by `new_only`, what it has does nothing."""
-        return None if self.new_only and one.fingerprint in known else self.word(one)
+        return None if self.new_only and finding.fingerprint in known else self.word(finding)
 
     def cells(self, findings: Iterable[Found], known: Collection[str], not_run: Iterable[str]) -> list[Cell]:
         """What is to be said of one item, rule by rule; a rule that passes has no cell.
@@ -99,16 +99,16 @@ class Rules:
         old: Counter[str] = Counter()
         words: dict[str, Literal["warn", "fail"]] = {}
         worst: dict[str, Level] = {}
-        for one in findings:
-            word = self.word(one)
+        for finding in findings:
+            word = self.word(finding)
             if word is None:
                 continue
-            counts[one.rule] += 1
-            old[one.rule] += one.fingerprint in known
-            worst[one.rule] = LEVELS[min(LEVELS.index(level) for level in (one.level, worst.get(one.rule, one.level)))]
-            if self.effect(one, known) is None:
+            counts[finding.rule] += 1
+            old[finding.rule] += finding.fingerprint in known
+            worst[finding.rule] = min(finding.level, worst.get(finding.rule, finding.level), key=LEVELS.index)
+            if self.effect(finding, known) is None:
                 continue
-            words[one.rule] = "fail" if "fail" in (word, words.get(one.rule)) else "warn"
+            words[finding.rule] = "fail" if "fail" in (word, words.get(finding.rule)) else "warn"
         said = [
             Cell(rule=rule, state=words[rule], findings=counts[rule], known=old[rule], level=worst[rule])
             for rule in sorted(words)
@@ -179,7 +179,7 @@ def unknown_pattern(pattern: str) -> str | None:
     return None if pattern in (found.name, found.code) else f"Write it as {found.name} or {found.code}."
 
 
-def _names(pattern: str, one: Found) -> bool:
-    if pattern == "*" or pattern in (one.rule, one.code, f"level:{one.level}"):
+def _names(pattern: str, finding: Found) -> bool:
+    if pattern == "*" or pattern in (finding.rule, finding.code, f"level:{finding.level}"):
         return True
-    return _FAMILY.fullmatch(pattern) is not None and one.code.startswith(pattern)
+    return _FAMILY.fullmatch(pattern) is not None and finding.code.startswith(pattern)

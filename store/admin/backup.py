@@ -225,7 +225,7 @@ def _run(command: Sequence[str], word: str, tables: int, told: Told) -> None:
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, errors="replace"
     ) as process:
-        assert process.stderr is not None  # noqa: S101 - tells the type
+        assert process.stderr is not None  # noqa: S101 - for the type checker: stderr is a pipe
         for line in process.stderr:
             if word in line:
                 seen += 1

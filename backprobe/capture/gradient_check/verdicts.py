@@ -65,7 +65,7 @@ def judge_gradient(
             first backward call after that step began. events: of this step.
         others: other leaves of the optimizer have a gradient as it steps.
     """
-    assert measured.fine is not None and measured.coarse is not None and measured.base is not None  # noqa: S101, PT018 - measured: it has no error
+    assert measured.fine is not None and measured.coarse is not None and measured.base is not None  # noqa: S101, PT018 - for the type checker: set where there is no error
     is_anew = measured.cleared and not segment.repeats()
     if is_anew:  # another loss was walked back first, and what it brought was cleared: it is not for this step
         counts = [counted and at >= measured.since for at, counted in enumerate(counts)]

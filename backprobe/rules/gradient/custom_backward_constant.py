@@ -272,19 +272,19 @@ def _of_modules(record: Record) -> Iterator[Finding]:
 
 
 def _method(cls: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    return next((one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
+    return next((node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == name), None)
 
 
 def _may_take_gradients(method: ast.FunctionDef, forward: ast.FunctionDef) -> bool:
     """It takes a value for each that `forward` returns: a flow's inverse takes none for the log-determinant."""
     taken = len(method.args.args) - 1
-    return taken > 0 and any(returned_is_opaque(one) or len(returned(one)) == taken for one in returns(forward))
+    return taken > 0 and any(returned_is_opaque(node) or len(returned(node)) == taken for node in returns(forward))
 
 
 def _hands_on(method: ast.FunctionDef) -> bool:
     """It returns what it is given as it is, a view or a copy of it, or 1 times it: the inverse does so too."""
     given = {parameter.arg for parameter in method.args.args[1:]}
-    values = [value for one in returns(method) for value in returned(one)]
+    values = [value for node in returns(method) for value in returned(node)]
     return bool(values) and all(_as_given(value) in given for value in values)
 
 

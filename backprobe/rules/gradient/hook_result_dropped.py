@@ -141,7 +141,7 @@ def check(record: Record) -> Iterator[Finding]:
         function = hook_function(record, hook)
         if function is None or hook.replaced_gradient or any(_has_value(node) for node in returns(function)):
             continue
-        given = _given(record, hook, function)
+        given = _gradients_of_calls(record, hook, function)
         if any(event.tensor in given and event.done_by == "statement" for event in record.inplace_events):
             continue
         for node in reversed([part for part in ast.walk(function) if isinstance(part, ast.Assign)]):
@@ -155,7 +155,7 @@ def _has_value(node: ast.Return) -> bool:
     return node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
 
 
-def _given(record: Record, hook: Hook, function: Function) -> frozenset[int]:
+def _gradients_of_calls(record: Record, hook: Hook, function: Function) -> frozenset[int]:
     """Return the gradients that the function was called with."""
     rows = bindings_named(record)[gradient_name(function) or ""]
     sites = lookup(record).sites

@@ -216,7 +216,7 @@ def _taken_in(record: Record, mixed: _Mixed) -> tuple[Operation, int] | None:
             found.append((row, given[0]))
     functions = [] if call is None else _functions_around(record, call)
     inside = [(index.sites[row.statement].function, row, given) for row, given in found]
-    common = ((row, given) for one in functions for function, row, given in inside if function == one)
+    common = ((row, given) for outer in functions for function, row, given in inside if function == outer)
     return next(common, found[0] if found else None)
 
 

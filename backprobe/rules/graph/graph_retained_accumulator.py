@@ -415,7 +415,7 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
         edits = () if handed.beside else (handed_without(record, handed, remedy),)
         fixes = [Fix(title="Hand in the value without its history", safety="safe", edits=edits)] if edits else []
     tensors = sorted({tensor for _moment, tensor in kept})
-    turns = {"turns": len(kept), "takes_in": [one.name for one in taken[:8]], "walked": False}
+    turns = {"turns": len(kept), "takes_in": [operand.name for operand in taken[:8]], "walked": False}
     return told(
         record,
         RULE,

@@ -285,8 +285,8 @@ def _finding(
     first = taken[0] if brought is None else brought[0]
     if handed is not None:
         name, instead = first.name, f"`{handed.text}.detach()`"
-    tensors = sorted({one.tensor for _moment, found in kept for one in found})
-    turns = {"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": is_walked}
+    tensors = sorted({operand.tensor for _moment, found in kept for operand in found})
+    turns = {"turns": len(kept), "stores": [operand.name for operand in taken[:8]], "walked": is_walked}
     return told(
         record,
         RULE,

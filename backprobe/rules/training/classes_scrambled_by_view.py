@@ -156,7 +156,7 @@ def _targets(record: Record, row: Operation, taker: Operation) -> list[tuple[int
     rows, known = (row.shape or (0,))[0], operations_by_number(record)
     found = [_targets_of(record, operand, rows) for operand in taker.operands]
     found += [_flattened(record, known[call], rows) for call in taker.inner if call in known]
-    return [one for one in found if one is not None]
+    return [shape for shape in found if shape is not None]
 
 
 def _targets_of(record: Record, tensor: int, rows: int) -> tuple[int, ...] | None:

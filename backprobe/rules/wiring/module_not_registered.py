@@ -172,7 +172,7 @@ def _registers(record: Record, name: str, cls: str) -> bool:
     own = [node for node in classes if node.name == cls.rpartition(".")[2]]
     bases = {last_name(base) for node in own for base in node.bases}
     own += [node for node in classes if node.name in bases]
-    for node in (node for one in own for node in ast.walk(one)):
+    for node in (node for part in own for node in ast.walk(part)):
         if isinstance(node, ast.Assign):
             named = {one.attr for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Attribute)}
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]

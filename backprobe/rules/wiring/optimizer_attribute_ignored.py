@@ -95,7 +95,7 @@ def check(record: Record) -> Iterator[Finding]:
         if target is None or optimizer is None:
             continue
         rates = [row.learning_rates for row in record.optimizer_events if row.optimizer == optimizer.optimizer]
-        changed = len({one for one in rates if one}) > 1
+        changed = len({rate for rate in rates if rate}) > 1
         is_read = _is_read(record, site, target)
         if not (is_read and changed):  # the program may hand on what it reads
             yield _finding(record, site, target, optimizer, rates, is_read=is_read)

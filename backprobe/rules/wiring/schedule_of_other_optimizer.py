@@ -135,60 +135,60 @@ LEAST: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per schedule that is one too many."""
     built = built_schedules(record)
-    having = {one.optimizer for one in built}
+    having = {schedule.optimizer for schedule in built}
     without = [
         row.optimizer
         for row in record.optimizers
         if row.optimizer not in having and len(events_of(record, row.optimizer, "step")) >= LEAST
     ]
-    for one in built:
-        heir = _heir(record, one, without)
+    for schedule in built:
+        heir = _heir(record, schedule, without)
         if heir is not None:
-            yield _finding_of_heir(record, one, heir)
-    for at, one in enumerate(built):
-        twins = [other for other in built[:at] if (other.cls, other.optimizer) == (one.cls, one.optimizer)]
-        mine = sum(other.optimizer == one.optimizer for other in built)
-        lacking = [number for number in without if not may_share_groups(record, one.optimizer, number)]
-        if lacking and len(twins) == 1 and mine == 2 and twins[0].site != one.site:
-            moved = len(events_of(record, one.optimizer, "scheduler_step"))
-            steps = len(events_of(record, one.optimizer, "step"))
-            if steps >= LEAST and moved >= 2 * LEAST and _are_both_stepped(record, one):
-                yield _finding(record, one, twins[0], lacking[0])
+            yield _finding_of_heir(record, schedule, heir)
+    for at, schedule in enumerate(built):
+        twins = [other for other in built[:at] if (other.cls, other.optimizer) == (schedule.cls, schedule.optimizer)]
+        mine = sum(other.optimizer == schedule.optimizer for other in built)
+        lacking = [number for number in without if not may_share_groups(record, schedule.optimizer, number)]
+        if lacking and len(twins) == 1 and mine == 2 and twins[0].site != schedule.site:
+            moved = len(events_of(record, schedule.optimizer, "scheduler_step"))
+            steps = len(events_of(record, schedule.optimizer, "step"))
+            if steps >= LEAST and moved >= 2 * LEAST and _are_both_stepped(record, schedule):
+                yield _finding(record, schedule, twins[0], lacking[0])
 
 
-def _heir(record: Record, one: Built, without: list[int]) -> Optimizer | None:
+def _heir(record: Record, schedule: Built, without: list[int]) -> Optimizer | None:
     """The optimizer that steps what this schedule's own held, since that one does not, though the schedule steps.
 
     A schedule that sets rates once more behind the last step of all is no sign.
     """
     rows = {row.optimizer: row for row in record.optimizers}
-    steps = events_of(record, one.optimizer, "step")
+    steps = events_of(record, schedule.optimizer, "step")
     last = steps[-1].moment if steps else -1
-    moved = [row.moment for row in events_of(record, one.optimizer, "scheduler_step") if row.moment > last]
-    held = {row.tensor for row in rows[one.optimizer].tensors} if one.optimizer in rows else set[int]()
+    moved = [row.moment for row in events_of(record, schedule.optimizer, "scheduler_step") if row.moment > last]
+    held = {row.tensor for row in rows[schedule.optimizer].tensors} if schedule.optimizer in rows else set[int]()
     if len(moved) < LEAST or not held:
         return None
     for number in without:
         heir, taken = rows[number], events_of(record, number, "step")
         inherits = len(held & {row.tensor for row in heir.tensors}) * 2 > len(held)
         keeps_own_rates = len({row.learning_rates for row in taken}) == 1 and not may_share_groups(
-            record, one.optimizer, number
+            record, schedule.optimizer, number
         )
         if inherits and heir.site is not None and taken[0].moment > last and keeps_own_rates:
             return heir
     return None
 
 
-def _finding_of_heir(record: Record, one: Built, heir: Optimizer) -> Finding:
-    who, new = optimizer_name(record, one.optimizer), optimizer_name(record, heir.optimizer)
-    targets = site_of(record, one.site).targets
-    name = targets[0] if targets else one.cls
-    moved = events_of(record, one.optimizer, "scheduler_step")
-    ever = bool(events_of(record, one.optimizer, "step"))
+def _finding_of_heir(record: Record, schedule: Built, heir: Optimizer) -> Finding:
+    who, new = optimizer_name(record, schedule.optimizer), optimizer_name(record, heir.optimizer)
+    targets = site_of(record, schedule.site).targets
+    name = targets[0] if targets else schedule.cls
+    moved = events_of(record, schedule.optimizer, "scheduler_step")
+    ever = bool(events_of(record, schedule.optimizer, "step"))
     return told(
         record,
         RULE,
-        (heir.site or 0) if ever else one.site,
+        (heir.site or 0) if ever else schedule.site,
         (
             f"This optimizer takes over the parameters of another one, and `{name}` goes on moving that one's rates."
             if ever
@@ -201,40 +201,40 @@ def _finding_of_heir(record: Record, one: Built, heir: Optimizer) -> Finding:
         binding=new if ever else name,
         moments=[heir.moment],
         related=(
-            ("the schedule is built here, for the old one", one.site),
+            ("the schedule is built here, for the old one", schedule.site),
             ("this optimizer steps the parameters", heir.site),
             ("it steps here", moved[-1].site),
         ),
-        evidence={"scheduler": one.cls, "optimizer": who, "without": new, "replaced": True},
-        optimizers=(one.optimizer, heir.optimizer),
+        evidence={"scheduler": schedule.cls, "optimizer": who, "without": new, "replaced": True},
+        optimizers=(schedule.optimizer, heir.optimizer),
     )
 
 
-def _are_both_stepped(record: Record, one: Built) -> bool:
+def _are_both_stepped(record: Record, schedule: Built) -> bool:
     """Between two steps of the optimizer the schedules step twice, as often as they step at all."""
-    moments = [row.moment for row in events_of(record, one.optimizer, "step")]
-    moved = [row.moment for row in events_of(record, one.optimizer, "scheduler_step")]
+    moments = [row.moment for row in events_of(record, schedule.optimizer, "step")]
+    moved = [row.moment for row in events_of(record, schedule.optimizer, "scheduler_step")]
     spans = zip(moments, [*moments[1:], None], strict=True)
     counts = [sum(1 for at in moved if begin <= at and (end is None or at < end)) for begin, end in spans]
     return all(count % 2 == 0 for count in counts)
 
 
-def _finding(record: Record, one: Built, twin: Built, without: int) -> Finding:
-    who, other = optimizer_name(record, one.optimizer), optimizer_name(record, without)
-    targets = site_of(record, one.site).targets
-    name = targets[0] if targets else one.cls
+def _finding(record: Record, schedule: Built, twin: Built, without: int) -> Finding:
+    who, other = optimizer_name(record, schedule.optimizer), optimizer_name(record, without)
+    targets = site_of(record, schedule.site).targets
+    name = targets[0] if targets else schedule.cls
     return told(
         record,
         RULE,
-        one.site,
+        schedule.site,
         (
-            f"`{name}` is a second {one.cls} for `{who}`, and `{other}` has no schedule.",
+            f"`{name}` is a second {schedule.cls} for `{who}`, and `{other}` has no schedule.",
             f"The rate of `{who}` moves twice at a time, that of `{other}` never. Assumed: one schedule for each.",
             f"Build it for `{other}`.",
         ),
         binding=name,
-        moments=[one.moment],
+        moments=[schedule.moment],
         related=(("the first one is built here", twin.site),),
-        evidence={"scheduler": one.cls, "optimizer": who, "without": other},
-        optimizers=(one.optimizer, without),
+        evidence={"scheduler": schedule.cls, "optimizer": who, "without": other},
+        optimizers=(schedule.optimizer, without),
     )

@@ -77,10 +77,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.optimizers.weight_decay import KEY, default_decay, is_decay
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import Tree, region_in, site_at, trees
+from backprobe.rules.analysis.source.syntax import Tree, region_in, site_at, site_of, statement, trees
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -98,6 +97,8 @@ RULE = Rule(
     needs=("optimizer",),
 )
 
+_KEY = "weight_decay"
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer."""
@@ -107,7 +108,7 @@ def check(record: Record) -> Iterator[Finding]:
         if written is None:
             continue
         source, entries = written
-        default = default_decay(record, optimizer)
+        default = _default(record, optimizer)
         decays = [_decays(entry, default=default) for entry in entries]
         with_decay = [rank for at, ranks in groups.items() if decays[at] for rank in ranks]
         without = [rank for at, ranks in groups.items() if decays[at] is False for rank in ranks]
@@ -149,9 +150,27 @@ def _entries(node: ast.expr) -> dict[str, ast.expr]:
     return {}
 
 
+def _default(record: Record, optimizer: Optimizer) -> bool | None:
+    """The optimizer's groups decay if they do not say; None: it is not known."""
+    node = None if optimizer.site is None else statement(record, site_of(record, optimizer.site))
+    for part in ast.walk(node or ast.Pass()):
+        if isinstance(part, ast.Call):
+            given = next((one.value for one in part.keywords if one.arg == _KEY), None)
+            if given is not None:
+                return _is_decay(given)
+    return optimizer.cls == "AdamW"
+
+
 def _decays(entry: ast.expr, *, default: bool | None) -> bool | None:
-    given = _entries(entry).get(KEY)
-    return default if given is None else is_decay(given)
+    given = _entries(entry).get(_KEY)
+    return default if given is None else _is_decay(given)
+
+
+def _is_decay(value: ast.expr) -> bool | None:
+    """A number other than 0, or something that has a name: nobody names a decay of 0."""
+    if isinstance(value, ast.Constant):
+        return bool(value.value) if isinstance(value.value, int | float) else None
+    return True
 
 
 def _finding(record: Record, optimizer: Optimizer, source: int, entry: ast.expr) -> Iterator[Finding]:

@@ -61,7 +61,7 @@ def inbox(query: InboxQuery) -> tuple[str, int]:
         "state": state_asked(query),
         "states": STATES,
         "filtered": bool(set(request.args) - {"cursor", "limit"}),
-        "newest": f"/findings?{urlencode(_given_filters())}",
+        "newest": f"/findings?{urlencode(_filters_of_address())}",
         "later": query.cursor is not None,
         "me": own_name(),
         "may_change": caller().may("findings:write"),
@@ -77,7 +77,7 @@ def inbox(query: InboxQuery) -> tuple[str, int]:
     more = None
     if page.next is not None:
         cursor = sign(_LISTING, query.filters(), page.next)
-        more = f"/findings?{urlencode({**_given_filters(), 'cursor': cursor})}"
+        more = f"/findings?{urlencode({**_filters_of_address(), 'cursor': cursor})}"
     dates = group_rows.last_days()
     shown = [_show_group(group, dates, days) for group in page.items]
     return render_template("findings.html", **facts, fault=None, groups=shown, more=more), 200
@@ -118,5 +118,5 @@ def _show_group(group: GroupRow, dates: Sequence[str], days: Mapping[int, Mappin
     return GroupShown(group=group, state=state_of(group), headline=prose(short), spark=drawn)
 
 
-def _given_filters() -> dict[str, str]:
+def _filters_of_address() -> dict[str, str]:
     return {name: value for name, value in request.args.items() if name != "cursor"}

@@ -75,7 +75,7 @@ def play(query: PlayQuery) -> str:
 
 @blueprint.get("/play/<snippet>")
 @query(PlayQuery)
-def play_snippet(snippet: str, query: PlayQuery) -> str:  # noqa: ARG001 - its parameters are those of the script
+def play_snippet(snippet: str, query: PlayQuery) -> str:  # noqa: ARG001 - checked here, read by the page's script
     """Show the playground with a program that somebody sent."""
     return _render_play(None, load_program(snippet), snippet=snippet)
 

@@ -164,7 +164,11 @@ def may_be_walked_after(record: Record, tensor: int, moment: int) -> bool:
 def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -> list[Operand]:
     """The tracked tensors that one execution took in, whose nodes live at a later moment and are not walked again."""
     every = operands(record, site, value, moment)
-    return [one for one in every if _lives(record, one, last) and not may_be_walked_after(record, one.tensor, moment)]
+    return [
+        operand
+        for operand in every
+        if _lives(record, operand, last) and not may_be_walked_after(record, operand.tensor, moment)
+    ]
 
 
 def _lives(record: Record, one: Operand, last: int) -> bool:
@@ -201,12 +205,12 @@ def kept_walked(record: Record, site: Site, value: ast.expr, turns: list[int]) -
     seen: set[int] = set()
     for moment, following in pairwise(turns):
         new = [
-            one
-            for one in operands(record, site, value, moment)
-            if one.tensor not in seen
-            and _lives(record, one, turns[-1])
-            and may_be_walked_after(record, one.tensor, moment)
-            and not may_be_walked_after(record, one.tensor, following)
+            operand
+            for operand in operands(record, site, value, moment)
+            if operand.tensor not in seen
+            and _lives(record, operand, turns[-1])
+            and may_be_walked_after(record, operand.tensor, moment)
+            and not may_be_walked_after(record, operand.tensor, following)
         ]
         seen.update(one.tensor for one in new)
         if new:

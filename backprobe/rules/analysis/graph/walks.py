@@ -66,7 +66,7 @@ def all_behind_shapes(record: Record, node: int | None) -> set[int]:
         if at not in seen:
             seen.add(at)
             if op(lookup(record).nodes[at]) in RESHAPES:
-                waiting += [one for one in operands(record, at) if one is not None]
+                waiting += [operand for operand in operands(record, at) if operand is not None]
             else:
                 found.add(at)
     return found

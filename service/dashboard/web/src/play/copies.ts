@@ -36,7 +36,7 @@ function asRequest({ text, opened }: Given): string {
 
 function asIssue({ text, answer, link }: Given): string {
   const run = answer?.ran === text ? answer.run : null;
-  const found = (run?.included?.findings?.items ?? []).map((one) => `* ${one.level}, line ${one.location.region.start_line}, \`${one.rule.name}\` (${one.rule.code}): ${one.message.split("\n").join(" ")}`);
+  const found = (run?.included?.findings?.items ?? []).map((finding) => `* ${finding.level}, line ${finding.location.region.start_line}, \`${finding.rule.name}\` (${finding.rule.code}): ${finding.message.split("\n").join(" ")}`);
   const said = run === null ? ["This version was not run."] : found.length ? found : ["No findings."];
   const about = run === null ? [] : ["", `Status: ${run.status}${run.record.torch ? `; torch ${run.record.torch}` : ""}`];
   const fence = text.includes("```") ? "````" : "```";

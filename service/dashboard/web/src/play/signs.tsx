@@ -3,15 +3,15 @@ import type { Binding } from "./wire";
 
 const isBad = (norm: number | string | null): boolean => typeof norm === "string";
 
-export function wordsOf(one: Binding): string {
-  if (one.is_leaf === null || one.requires_grad === null) return "not captured";
-  const words = [one.is_leaf ? "leaf" : "not leaf"];
-  if (!one.requires_grad) words.push("requires no grad");
-  if (one.retains_grad && !one.is_leaf) words.push("retains grad");
-  if (one.grad !== "present") { if (one.requires_grad) words.push("grad None"); }
-  else if (one.grad_norm === null) words.push("grad present");
-  else if (isBad(one.grad_norm)) words.push("grad NaN or Inf");
-  else words.push(one.grad_norm === 0 ? "grad all zero" : `|g| ${Number((one.grad_norm as number).toPrecision(4))}`);
+export function wordsOf(binding: Binding): string {
+  if (binding.is_leaf === null || binding.requires_grad === null) return "not captured";
+  const words = [binding.is_leaf ? "leaf" : "not leaf"];
+  if (!binding.requires_grad) words.push("requires no grad");
+  if (binding.retains_grad && !binding.is_leaf) words.push("retains grad");
+  if (binding.grad !== "present") { if (binding.requires_grad) words.push("grad None"); }
+  else if (binding.grad_norm === null) words.push("grad present");
+  else if (isBad(binding.grad_norm)) words.push("grad NaN or Inf");
+  else words.push(binding.grad_norm === 0 ? "grad all zero" : `|g| ${Number((binding.grad_norm as number).toPrecision(4))}`);
   return words.join(", ");
 }
 
