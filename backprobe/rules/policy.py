@@ -105,7 +105,8 @@ class Rules:
                 continue
             counts[finding.rule] += 1
             old[finding.rule] += finding.fingerprint in known
-            worst[finding.rule] = min(finding.level, worst.get(finding.rule, finding.level), key=LEVELS.index)
+            ranks = (LEVELS.index(level) for level in (finding.level, worst.get(finding.rule, finding.level)))
+            worst[finding.rule] = LEVELS[min(ranks)]
             if self.effect(finding, known) is None:
                 continue
             words[finding.rule] = "fail" if "fail" in (word, words.get(finding.rule)) else "warn"
