@@ -312,10 +312,9 @@ def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int, re
     if tensor == before:
         return any(row.site == site.site for row in index.inplace_of[tensor])
     rows = [row for row in index.bindings_of[tensor] if row.name == name and row.site == site.site]
-    had_name = any(row.function == site.function and row.site != site.site for row in index.bindings_of[tensor])
-    made_of_older = not had_name and any(
-        parent in results and parent < tensor for row in rows for parent in row.parents
-    )
+    is_chosen = any(row.function == site.function and row.site != site.site for row in index.bindings_of[tensor])
+    parents = () if is_chosen else [parent for row in rows for parent in row.parents]
+    made_of_older = any(parent in results and parent < tensor for parent in parents)
     if made_of_older or (bool(rows) and before in undetached_from(record, tensor)):
         return True
     value = value_of(statement(record, site))
